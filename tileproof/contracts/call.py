@@ -1,0 +1,260 @@
+"""A call in canonical coordinates: which group, which repeat, which element of one instruction.
+
+Every operand of a call has the shape ``(*group, *repeat, *suffix)``. The group names the executing threads and follows
+from the scope; the repeats are unrolled, one instruction each; the suffix is the instruction's own and each family says
+it. All of them are variables here, so nothing grows with their extents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from tileproof.contracts.grammar import Form
+from tileproof.contracts.launch import Launch, Thread
+from tileproof.contracts.obligation import Address, Obligation, structural
+from tileproof.errors import CallError, LayoutError
+from tileproof.layouts import axes
+from tileproof.layouts.axes import Axis
+from tileproof.layouts.index import Index, Leaf, Relation, conjunction, const, leaf, leaves, substitute
+from tileproof.layouts.normal import normal
+from tileproof.layouts.view import Place, View
+
+COMMON = "contract reference, 'Group, repeat, and atom axes'"
+
+
+class Unfit(Exception):
+    """An operand whose shape, type or space rules the contract out; carries the obligation that says so."""
+
+    def __init__(self, obligation: Obligation) -> None:
+        super().__init__(obligation.sentence)
+        self.obligation = obligation
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """An instruction with its operands. ``collective`` says that a warp executes it as one."""
+
+    form: Form
+    operands: tuple[View, ...]
+    scope: str
+    launch: Launch
+    parameters: Mapping[str, Any]
+    collective: bool = False
+    family: str = ""
+    _cache: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def group_axes(self) -> tuple[str, ...]:
+        """The leading axes of every operand, by scope."""
+        inner = () if self.collective else ("lane",)
+        if self.scope == "thread":
+            return ()
+        if self.scope == "warp":
+            return inner
+        cluster = tuple(name for name, _ in self.launch.cluster_axes) if self.scope == "cluster" else ()
+        return (*cluster, "warp", *inner)
+
+    def atom(self, **extents: int) -> tuple[Index, ...]:
+        """Variables for the element coordinates of one instruction, by name."""
+        return tuple(leaf(Leaf(name, "element", 0, n - 1)) for name, n in extents.items())
+
+    def operand(self, position: int, role: str, spaces: Sequence[str], suffix: tuple[int, ...], bits: int) -> Operand:
+        """Operand number ``position`` in the instruction's order.
+
+        Raises :class:`Unfit` when its state space, element width or shape cannot be the contract's.
+        """
+        view = self.operands[position]
+        where = f"operand {position} ({view.name}, {role})"
+
+        def demand(name: str, holds: bool, needed: str, found: str, sentence: str) -> None:
+            if not holds:
+                raise Unfit(structural(f"{self.family}.{name}", False, needed, f"{where}: {found}", sentence, COMMON))
+
+        space = view.tensor.space
+        demand("space", space in spaces, " or ".join(spaces), space, "each operand lies in the state space that the opcode names")
+        demand(
+            "width", view.bits == bits, f"elements of {bits} bits", f"{view.dtype}, {view.bits} bits",
+            "an element is as wide as the opcode's type; use view(dtype) to read the bits as another type",
+        )  # fmt: skip
+        try:
+            shape = view.extents
+        except LayoutError as error:
+            demand("shape", False, "static extents", str(error), "region extents are positive static integers")
+            raise
+        prefix = len(self.group_axes)
+        fits = len(shape) >= prefix + len(suffix) and (not suffix or shape[-len(suffix) :] == suffix)
+        demand(
+            "shape", fits, self._shape_text(suffix), f"shape {shape}",
+            "an operand's coordinates are its group, its repeats and the instruction's own",
+        )  # fmt: skip
+        group = shape[:prefix]
+        repeat = shape[prefix : len(shape) - len(suffix)]
+        first = self._cache.setdefault("shape", (view.name, group, repeat))
+        demand(
+            "shape", (group, repeat) == first[1:],
+            f"group {first[1]} and repeats {first[2]} as {first[0]} has",
+            f"group {group} and repeats {repeat}",
+            "all operands have the same group and repeat extents",
+        )  # fmt: skip
+        return Operand(self, view, position, role)
+
+    def _shape_text(self, suffix: tuple[int, ...]) -> str:
+        return "(" + ", ".join([*self.group_axes, "*repeat", *map(str, suffix)]) + ")"
+
+    @property
+    def group_extents(self) -> tuple[int, ...]:
+        extents: tuple[int, ...] = self._cache["shape"][1]
+        return extents
+
+    @property
+    def repeat_extents(self) -> tuple[int, ...]:
+        extents: tuple[int, ...] = self._cache["shape"][2]
+        return extents
+
+    @cached_property
+    def group(self) -> tuple[Index, ...]:
+        """The group coordinates as variables."""
+        pairs = zip(self.group_axes, self.group_extents, strict=True)
+        return tuple(leaf(Leaf(name, "group", 0, n - 1)) for name, n in pairs)
+
+    @cached_property
+    def repeat(self) -> tuple[Index, ...]:
+        """The repeat coordinates as variables."""
+        return tuple(leaf(Leaf(f"repeat{d}", "repeat", 0, n - 1)) for d, n in enumerate(self.repeat_extents))
+
+    @cached_property
+    def slabs(self) -> Mapping[str, tuple[int, int]]:
+        """For each group axis ``(step, first)``: coordinate ``g`` is thread coordinate ``step*g + first``.
+
+        A group enumerates the active threads in increasing order. Without guards that is the identity. Under a guard
+        the register layout proposes step and first; convergence proves that they name exactly the active threads.
+        """
+        proposal = {name: (1, 0) for name in self.group_axes}
+        if self.launch.active.value is True:
+            return proposal
+        for view in self.operands:
+            if view.tensor.space == "registers":
+                place = view.place([*self.group, *[const(0)] * (view.rank - len(self.group))])
+                for name, axis in (("lane", axes.laneid), ("warp", axes.warpid)):
+                    if name in proposal and axis in place.axes:
+                        form = normal(place.axes[axis])
+                        variable = self.group[self.group_axes.index(name)]
+                        step = form.terms.get(variable, 1)
+                        if step > 0 and set(form.terms) <= {variable}:
+                            proposal[name] = (step, form.constant)
+                break
+        return proposal
+
+    @cached_property
+    def thread(self) -> Thread:
+        """The thread that executes for the group coordinates; coordinates that the group leaves open are unknown."""
+        anyone = self.launch.thread()
+        known = {}
+        for name, variable in zip(self.group_axes, self.group, strict=True):
+            step, first = self.slabs[name]
+            known[name] = variable * step + first
+        warp = known.get("warp", anyone.warp)
+        if self.scope == "warpgroup":
+            # The warp axis counts the warps of a warpgroup; which warpgroup is open.
+            warp = leaf(Leaf("warpgroup", "thread", 0, max(0, -(-self.launch.warps // 4) - 1), uniform="warp")) * 4 + warp
+        cta = anyone.cta
+        if self.scope == "cluster":
+            x, y, z = cta
+            cta = known.get("cta_x", x), known.get("cta_y", y), known.get("cta_z", z)
+        return Thread(warp, known.get("lane", anyone.lane), cta)
+
+    @cached_property
+    def coordinates(self) -> dict[Leaf, Index]:
+        """What each thread axis is for the executing thread."""
+        return self.launch.coordinates(self.thread)
+
+    def here(self, expression: Any) -> Any:
+        """An expression of the user's, seen by the executing thread."""
+        if not _mentions_thread(expression):
+            return expression
+        return substitute(expression, self.coordinates)
+
+    @cached_property
+    def facts(self) -> Relation:
+        """What the executing thread knows: assumptions, guards, and that it exists."""
+        stated = [*self.launch.assumptions, self.launch.active]
+        if isinstance(self.parameters.get("pred"), Relation):
+            stated.append(self.parameters["pred"])
+        return conjunction((self.here(conjunction(stated)), self.launch.exists(self.thread)))
+
+
+def _mentions_thread(expression: Any) -> bool:
+    found = expression.memo.get("threaded")
+    if found is None:
+        found = expression.memo["threaded"] = any(v.kind == "thread" for v in leaves(expression))
+    return bool(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Operand:
+    """One operand of a call, ready to be asked where its elements are."""
+
+    call: Call
+    view: View
+    position: int
+    role: str
+
+    def place(self, atom: Sequence[Index], replica: Sequence[Index] | None = None) -> Place:
+        """Where element ``atom`` of the instruction is, for every group and repeat, seen by the executing thread."""
+        place = self.view.place([*self.call.group, *self.call.repeat, *atom], replica)
+        return Place({a: self.call.here(v) for a, v in place.axes.items()}, self.call.here(place.byte_offset))
+
+    def address(self, atom: Sequence[Index]) -> Address:
+        """The byte address of element ``atom``; in registers, its offset in the thread's slots."""
+        storage = self.view.tensor.storage
+        return Address(self.view.name, storage.base, self.place(atom).byte_offset, storage.space)
+
+    def owner(self, atom: Sequence[Index]) -> dict[Axis, Index]:
+        """The value on each thread axis that the layout gives element ``atom``, for every replica."""
+        replicas = [
+            leaf(Leaf(f"replica{d}", "replica", 0, int(f.extent) - 1))
+            for d, f in enumerate(self.view.tensor.layout.spec.replicas)
+        ]
+        return self.place(atom, replicas).axes
+
+    def expected(self, thread: Thread, owner: Mapping[Axis, Index]) -> Iterator[tuple[Axis, Index, Index]]:
+        """``(axis, found, needed)`` for each thread axis that decides whether ``thread`` owns an element.
+
+        A layout may speak of lane and warp, of ``tx``, of ``tid_in_wg``, or of ``wid_in_wg`` and ``wgid``; what it
+        leaves out is zero. Coordinates that the scope leaves open need no mention.
+        """
+        values = self.call.launch.coordinates(thread)
+        for axis, found in owner.items():
+            if axis.thread:
+                yield axis, found, values[axis.as_index().args[0]]
+        named = {a.name for a in owner}
+        whole_warp = self.call.scope in ("cta", "cluster")
+        if not named & {"laneid", "tx", "tid_in_wg"}:
+            yield axes.laneid, const(0), thread.lane
+        if "warp" in self.call.group_axes:
+            if whole_warp and not named & {"warpid", "tx"} and not {"wid_in_wg", "wgid"} <= named:
+                if "tid_in_wg" in named or "wid_in_wg" in named:
+                    yield axes.wgid, const(0), thread.warp // 4
+                elif "wgid" in named:
+                    yield axes.wid_in_wg, const(0), thread.warp % 4
+                else:
+                    yield axes.warpid, const(0), thread.warp
+            elif not whole_warp and not named & {"wid_in_wg", "tid_in_wg", "warpid", "tx"}:
+                yield axes.wid_in_wg, const(0), thread.warp % 4
+        if self.call.scope == "cluster":
+            ranks = {"cta_x": axes.cbx, "cta_y": axes.cby, "cta_z": axes.cbz}
+            for name in self.call.group_axes:
+                rank_axis = ranks.get(name)
+                if rank_axis is not None and rank_axis.name not in named:
+                    yield rank_axis, const(0), values[rank_axis.as_index().args[0]]
+
+
+def parameter(call: Call, name: str, allowed: bool, why: str) -> Any:
+    """The value of an optional parameter. Raises :class:`CallError` when it is given but not allowed."""
+    value = call.parameters.get(name)
+    if value is not None and not allowed:
+        raise CallError(f"{call.form.spelling}: {name} does not apply: {why}")
+    return value

@@ -1,0 +1,249 @@
+"""What every family demands of every call: in bounds, in storage, owned, converged, free of wrap-around."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tileproof.contracts.call import COMMON, Call, Operand, Unfit
+from tileproof.contracts.launch import Thread, shared_by
+from tileproof.contracts.obligation import Obligation, distinct, same, structural, twin, within
+from tileproof.contracts.width import wrap_points
+from tileproof.errors import CallError
+from tileproof.layouts.axes import m
+from tileproof.layouts.index import (
+    Leaf,
+    Index,
+    Relation,
+    conjunction,
+    const,
+    leaf,
+    leaves,
+    substitute,
+    truth,
+)
+
+
+def in_bounds(call: Call, operand: Operand) -> Iterator[Obligation]:
+    """Each slice lies in its dimension; a declared tensor in its storage."""
+    view, family = operand.view, call.family
+    for region in view.regions:
+        start = call.here(region.start)
+        yield within(
+            f"{family}.in-bounds", start, start + region.extent, region.size,
+            f"{view.name}, dimension {region.dimension}: elements",
+            "a region lies inside its tensor's shape", COMMON,
+        )  # fmt: skip
+    for d, size in enumerate(view.tensor.shape):
+        if size.value is None:
+            yield within(
+                f"{family}.in-bounds", const(0), const(1), size, f"{view.name}, size of dimension {d}: elements",
+                "every dimension has at least one element", COMMON,
+            )  # fmt: skip
+
+
+def in_storage(call: Call, operand: Operand, atom: Sequence[Index], nbytes: int) -> Iterator[Obligation]:
+    """``nbytes`` bytes from element ``atom`` on lie in the storage that the tensor is declared over."""
+    tensor = operand.view.tensor
+    size = tensor.storage.size
+    if not tensor.declared or size is None:
+        return
+    address = operand.address(atom)
+    yield within(
+        f"{call.family}.in-storage", address.offset, address.offset + nbytes, size, f"bytes of {tensor.storage.name}",
+        "a view stays inside the storage that it is declared over", COMMON, address,
+    )  # fmt: skip
+
+
+def owned(
+    call: Call, operand: Operand, atom: Sequence[Index], lane: Index, sentence: str, section: str
+) -> Iterator[Obligation]:
+    """Register element ``atom`` belongs to lane ``lane`` of the executing warp, in every replica."""
+    id = f"{call.family}.owned"
+    owner = operand.owner(atom)
+    if call.scope == "thread" and not call.collective:
+        named = [a.name for a in owner if a.thread]
+        if named:
+            raise Unfit(
+                structural(id, False, "storage strides only", f"{operand.view.name} has strides on {', '.join(named)}",
+                           "at thread scope each thread has the whole tensor, so no thread axes are accepted", COMMON)
+            )  # fmt: skip
+        return
+    thread = Thread(call.thread.warp, lane, call.thread.cta)
+    for axis, found, wanted in operand.expected(thread, owner):
+        yield same(id, found, wanted, axis.name, sentence, section, operand.address(atom))
+
+
+def distinct_registers(
+    call: Call, operand: Operand, atom: Sequence[Index], within_lane: Sequence[Index], sentence: str, section: str
+) -> Iterator[Obligation]:
+    """No register of a thread is written by two elements.
+
+    ``within_lane`` are those of the element coordinates ``atom`` that take several values in one lane.
+    """
+    address = operand.address(atom)
+    apart = [v.args[0] for v in (*call.repeat, *within_lane)]
+    slot = address.offset * 8 // operand.view.bits if operand.view.bits % 8 else address.offset // (operand.view.bits // 8)
+    yield distinct(
+        f"{call.family}.distinct", slot, apart, f"{operand.view.name} slot", sentence, section, address=address
+    )
+
+
+def whole_registers(call: Call, operand: Operand, atom: Sequence[Index], section: str) -> Iterator[Obligation]:
+    """An element fills whole registers: its offset is a multiple of its own width."""
+    width = operand.view.bits // 8
+    address = operand.address(atom)
+    yield Obligation(
+        f"{call.family}.whole-register", "an element starts where a register starts", section,
+        (address.offset % width) == 0,
+        needed=(f"a multiple of {width} bytes", ()), found=("register offset {} bytes", (address.offset,)), address=address,
+    )  # fmt: skip
+
+
+def no_overflow(call: Call, operand: Operand, atom: Sequence[Index]) -> Iterator[Obligation]:
+    """The offset arithmetic that is emitted keeps its value in the width in which it is done."""
+    for bits, value in wrap_points(call, operand, tuple(atom)):
+        limit = 1 << (bits - 1)
+        yield Obligation(
+            f"{call.family}.no-overflow",
+            f"the offset arithmetic keeps its value in signed {bits}-bit integers", "PTX ISA 9.7.1",
+            conjunction((value >= -limit, value < limit)),
+            needed=(f"a number from {-limit} to {limit - 1}", ()), found=("{}", (value,)), address=operand.address(atom),
+        )  # fmt: skip
+
+
+def converged(call: Call) -> Iterator[Obligation]:
+    """The threads that reach the call are exactly those that the group and the instruction need."""
+    launch, unit = call.launch, call.scope
+    if unit == "thread":
+        if call.collective:
+            raise CallError(f"{call.form.spelling} is executed by a whole warp: its scope is warp or wider, not thread")
+        return
+    if unit == "warpgroup" and launch.threads % 128 and launch.active.value is True:
+        yield structural(
+            f"{call.family}.converged", False, "whole warpgroups of 128 threads",
+            f"a block of {launch.threads} threads", "a warpgroup is four whole warps", COMMON,
+        )  # fmt: skip
+    member = call.thread
+    if call.collective:
+        member = Thread(member.warp, leaf(Leaf("lane", "thread", 0, 31, uniform="thread")), member.cta)
+    other = launch.thread(1)
+    if unit == "warp":
+        other = Thread(member.warp, other.lane, member.cta)
+    elif unit == "warpgroup":
+        other = Thread(member.warp // 4 * 4 + other.warp % 4, other.lane, member.cta)
+    elif unit == "cta":
+        other = Thread(other.warp, other.lane, member.cta)
+    active = launch.active
+    own = {v: leaf(twin([v])[v].args[0]) for v in leaves(active) if v.kind == "symbol" and not shared_by(v.uniform, unit)}
+    seen_by_other = substitute(substitute(active, own), launch.coordinates(other))
+    seen_by_member = substitute(active, launch.coordinates(member))
+    assumed = substitute(conjunction(launch.assumptions), launch.coordinates(member))
+    reached = conjunction((assumed, launch.exists(other), seen_by_other))
+    yield Obligation(
+        f"{call.family}.converged",
+        "all 32 lanes of each warp reach the instruction together" if call.collective
+        else "every element of the group has its thread",
+        "PTX ISA 9.7.14.5.15 (.sync.aligned)" if call.collective else COMMON,
+        conjunction((launch.exists(member), seen_by_member)), reached,
+        needed=("an active thread: warp {}, lane {}", (member.warp, member.lane)),
+        found=(f"it does not reach the call, or is not one of the {launch.threads} threads of the block; warp {{}}, lane {{}} does reach it",
+               (other.warp, other.lane)),
+        in_context=False,
+    )  # fmt: skip
+    anyone = launch.thread(2)
+    if unit == "warpgroup":
+        anyone = Thread(anyone.warp % 4, anyone.lane, anyone.cta)
+    covered = conjunction(
+        _in_slab(value, call.slabs[name], extent)
+        for name, extent, value in (
+            (name, extent, {"warp": anyone.warp, "lane": anyone.lane}.get(name))
+            for name, extent in zip(call.group_axes, call.group_extents, strict=True)
+        )
+        if value is not None
+    )
+    full = launch.thread(2)
+    yield Obligation(
+        f"{call.family}.covered", "every thread that reaches the call has its element of the group", COMMON,
+        covered,
+        conjunction((substitute(conjunction((*launch.assumptions, active)), launch.coordinates(full)), launch.exists(full))),
+        needed=(f"a group of {call._shape_text(())} extents {call.group_extents} that has the thread", ()),
+        found=("no element for warp {}, lane {}", (full.warp, full.lane)),
+        in_context=False,
+    )  # fmt: skip
+    if unit == "cluster":
+        yield from _cluster_extents(call)
+
+
+def _cluster_extents(call: Call) -> Iterator[Obligation]:
+    declared = dict(call.launch.cluster_axes)
+    if not declared:
+        raise CallError(f"{call.form.spelling}: cluster scope needs cluster=(...) at the launch")
+    for name, extent in zip(call.group_axes, call.group_extents, strict=True):
+        if name in declared:
+            yield structural(
+                f"{call.family}.covered", extent == declared[name], f"{declared[name]} CTAs along {name}",
+                f"a group extent of {extent}", "the group has every CTA of the cluster", COMMON,
+            )  # fmt: skip
+
+
+def _in_slab(value: Index | None, slab: tuple[int, int], extent: int) -> Relation:
+    if value is None:
+        return truth(True)
+    step, first = slab
+    return conjunction(((value - first) % step == 0, value >= first, value < first + step * extent))
+
+
+def warp_uniform(call: Call, operand: Operand, atom: Sequence[Index], section: str) -> Iterator[Obligation]:
+    """All lanes of a warp mean the same region: its starts do not vary inside the warp."""
+    place = operand.view.place([*call.group, *call.repeat, *atom])
+    offset = place.byte_offset
+    varying = [v for v in leaves(offset) if v.uniform == "thread" and v.kind in ("symbol", "thread")]
+    if not varying:
+        return
+    launch = call.launch
+    one = Thread(call.thread.warp, launch.thread(0).lane, call.thread.cta)
+    two = Thread(call.thread.warp, launch.thread(1).lane, call.thread.cta)
+    renamed = {v: twin([v])[v] for v in varying if v.kind == "symbol"}
+    stated = conjunction((*launch.assumptions, launch.active))
+    first = substitute(offset, launch.coordinates(one))
+    second = substitute(substitute(offset, renamed), launch.coordinates(two))
+    yield Obligation(
+        f"{call.family}.uniform", "all lanes of the warp see the same region", section,
+        first == second,
+        conjunction((
+            substitute(stated, launch.coordinates(one)),
+            substitute(substitute(stated, renamed), launch.coordinates(two)),
+        )),
+        needed=("one region for the whole warp", ()),
+        found=(f"{operand.view.name} at byte offset {{}} for lane {{}} and {{}} for lane {{}}", (first, one.lane, second, two.lane)),
+        in_context=False,
+    )  # fmt: skip
+
+
+def no_stale_replica(call: Call, operand: Operand, section: str) -> Iterator[Obligation]:
+    """Hazard: a destination whose layout promises further copies that the instruction does not write."""
+    for factor in operand.view.tensor.layout.spec.replicas:
+        if factor.axis is m and factor.extent.value != 1:
+            yield Obligation(
+                f"{call.family}.replica", "a destination has no replica in storage, which would go stale", section,
+                truth(False), needed=("one place for each element", ()),
+                found=(f"{operand.view.name} has {factor.extent!r} replicas {factor.stride!r} elements apart; only the first is written", ()),
+                hazard=True,
+            )  # fmt: skip
+
+
+def no_write_conflict(call: Call, operand: Operand, atom: Sequence[Index], section: str) -> Iterator[Obligation]:
+    """Hazard: two lanes or repeats that store to one place."""
+    address = operand.address(atom)
+    live = [v.args[0] for v in (*call.group, *call.repeat, *atom) if v.op == "leaf"]
+    # Threads that the group leaves open are further writers, and so are the values that vary between them.
+    open_threads = [v for v in leaves(address.offset, call.facts) if v.kind == "thread" and not v.name.startswith("cta")]
+    if call.scope == "thread":
+        warp, lane = (v.args[0] for v in (call.thread.warp, call.thread.lane))
+        open_threads = [v for v in (warp, lane) if v.lo != v.hi]
+    own = {v: twin([v])[v] for v in leaves(address.offset, call.facts) if v.kind == "symbol" and v.uniform in ("thread", "warp")}
+    other_facts = substitute(call.facts, {**twin(live), **twin(open_threads), **own})
+    yield distinct(
+        f"{call.family}.write-conflict", address.offset, [*open_threads, *live], f"{operand.view.name} byte offset",
+        "no two lanes or repeats store to one place", section, address=address, given=other_facts, also=own, hazard=True,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""One module for each instruction family; each is imported by being here."""

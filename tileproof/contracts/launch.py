@@ -1,0 +1,142 @@
+"""Where a call stands: the launch, the threads that reach it, and what the caller vouches for.
+
+Threads are numbered as PTX numbers them (PTX ISA 10, special registers): the linear id of a thread in its CTA is
+``tid.x + tid.y * ntid.x + tid.z * ntid.x * ntid.y``, lane ``linear % 32`` of warp ``linear // 32``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, get_args
+
+from tileproof.errors import CallError
+from tileproof.layouts import axes
+from tileproof.layouts.index import Index, Leaf, Relation, as_relation, conjunction, const, leaf, truth
+
+Scope = Literal["thread", "warp", "warpgroup", "cta", "cluster"]
+SCOPES: tuple[str, ...] = get_args(Scope)
+
+_LEVELS = ("thread", "warp", "warpgroup", "cta", "cluster", "grid")
+
+
+def shared_by(uniform: str, unit: str) -> bool:
+    """Whether all threads of a ``unit`` see one value of a symbol that is uniform over ``uniform``."""
+    return _LEVELS.index(uniform) >= _LEVELS.index(unit)
+
+
+def _dimensions(value: int | Iterable[int], what: str, limit: int) -> tuple[int, int, int]:
+    sizes = (value,) if isinstance(value, int) else tuple(value)
+    if not 1 <= len(sizes) <= 3 or any(not isinstance(n, int) or n < 1 for n in sizes):
+        raise CallError(f"{what} must be one to three positive integers, got {value!r}")
+    x, y, z = (*sizes, 1, 1)[:3]
+    if x * y * z > limit:
+        raise CallError(f"{what}={value!r} has {x * y * z} members; at most {limit} are possible")
+    return x, y, z
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A thread of a query: its warp and lane in the CTA and its CTA's coordinates in the cluster."""
+
+    warp: Index
+    lane: Index
+    cta: tuple[Index, Index, Index] = (const(0), const(0), const(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Launch:
+    """A launch and its guards. ``block`` and ``cluster`` are extents in x, y, z order; a missing cluster is one CTA."""
+
+    block: tuple[int, int, int] = (32, 1, 1)
+    cluster: tuple[int, int, int] | None = None
+    active: Relation = field(default_factory=lambda: truth(True))
+    assumptions: tuple[Relation, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        block: int | Iterable[int] = 32,
+        cluster: int | Iterable[int] | None = None,
+        active: Relation | Iterable[Relation] | None = None,
+        assume: Relation | Iterable[Relation] = (),
+    ) -> Launch:
+        """Check and normalise what a user wrote. Raises :class:`CallError`."""
+        return cls(
+            # PTX ISA 10, %ntid: at most 1024 threads in a CTA; portable clusters have at most 8 CTAs, others 16.
+            _dimensions(block, "block", 1024),
+            None if cluster is None else _dimensions(cluster, "cluster", 16),
+            conjunction(_relations(active if active is not None else ())),
+            _relations(assume),
+        )
+
+    @property
+    def threads(self) -> int:
+        """Threads in a CTA."""
+        x, y, z = self.block
+        return x * y * z
+
+    @property
+    def warps(self) -> int:
+        """Warps in a CTA, a partial last one included."""
+        return -(-self.threads // 32)
+
+    @cached_property
+    def cluster_axes(self) -> tuple[tuple[str, int], ...]:
+        """The declared CTA axes in z, y, x order, undeclared leading axes omitted (reference, "Group axes")."""
+        if self.cluster is None:
+            return ()
+        x, y, z = self.cluster
+        named = (("cta_z", z), ("cta_y", y), ("cta_x", x))
+        first = 0 if z > 1 else 1 if y > 1 else 2
+        return named[first:]
+
+    def thread(self, copy: int = 0) -> Thread:
+        """An arbitrary thread; different copies are different unknowns."""
+        return Thread(
+            leaf(Leaf("warp", "thread", 0, self.warps - 1, copy=copy, uniform="warp")),
+            leaf(Leaf("lane", "thread", 0, min(31, self.threads - 1), copy=copy, uniform="thread")),
+            self.cta(copy),
+        )
+
+    def cta(self, copy: int = 0) -> tuple[Index, Index, Index]:
+        if self.cluster is None:
+            return const(0), const(0), const(0)
+        x, y, z = (
+            leaf(Leaf(f"cta_{name}", "thread", 0, n - 1, copy=copy, uniform="cta"))
+            for name, n in zip("xyz", self.cluster, strict=True)
+        )
+        return x, y, z
+
+    def exists(self, thread: Thread) -> Relation:
+        """Whether the thread is one of the block; only a partial last warp leaves that open."""
+        if self.threads % 32 == 0:
+            return truth(True)
+        return thread.warp * 32 + thread.lane < self.threads
+
+    def coordinates(self, thread: Thread) -> dict[Leaf, Index]:
+        """The value of every thread axis for ``thread``, to substitute into what the user wrote."""
+        linear = thread.warp * 32 + thread.lane
+        x, y, _ = self.block
+        one_dimensional = self.block[1] == self.block[2] == 1
+        values = {
+            axes.laneid: thread.lane,
+            axes.warpid: thread.warp,
+            axes.wid_in_wg: thread.warp % 4,
+            axes.wgid: thread.warp // 4,
+            axes.tid_in_wg: thread.warp % 4 * 32 + thread.lane,
+            axes.tx: linear if one_dimensional else linear % x,
+            axes.ty: linear // x % y,
+            axes.tz: linear // (x * y),
+            axes.cbx: thread.cta[0],
+            axes.cby: thread.cta[1],
+            axes.cbz: thread.cta[2],
+        }
+        return {axis.as_index().args[0]: value for axis, value in values.items()}
+
+
+def _relations(items: Relation | Iterable[Relation] | object) -> tuple[Relation, ...]:
+    if isinstance(items, (tuple, list)):
+        return tuple(as_relation(r) for r in items)
+    return (as_relation(items),)

@@ -1,0 +1,68 @@
+"""In which width offset arithmetic is emitted, and where in it a value must not wrap around.
+
+Additions, multiplications, bitwise operations and remainders by powers of two keep their meaning modulo ``2**n``, so an
+intermediate wrap there is harmless. Divisions, other remainders, comparisons and the final offset read their operands
+as numbers: those must fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tileproof.contracts.call import Call, Operand
+from tileproof.errors import CallError
+from tileproof.layouts.bounds import bounds
+from tileproof.layouts.index import Index
+from tileproof.layouts.normal import simplify
+
+
+def fits(node: Index, bits: int) -> bool:
+    """Whether the bounds alone put the value inside a signed integer of ``bits`` bits."""
+    lo, hi = bounds(node)
+    return lo is not None and hi is not None and lo >= -(1 << (bits - 1)) and hi < 1 << (bits - 1)
+
+
+def exact_points(offset: Index) -> Iterator[Index]:
+    """The subexpressions, without the offset itself, whose value is read as a number."""
+    seen: set[int] = set()
+
+    def visit(node: Any) -> Iterator[Index]:
+        if node.uid in seen or node.op in ("const", "truth", "leaf"):
+            return
+        seen.add(node.uid)
+        power = node.op == "mod" and node.args[1].op == "const" and node.args[1].args[0] & (node.args[1].args[0] - 1) == 0
+        if not power and node.op in ("div", "mod", "min", "max", "eq", "lt"):
+            yield from (a for a in node.args if a.op not in ("const", "truth"))
+        for argument in node.args:
+            yield from visit(argument)
+
+    yield from visit(offset)
+
+
+def index_bits(call: Call, operand: Operand, offset: Index) -> int:
+    """Shared and local addresses are 32 bits wide; for others the caller's choice, or the narrowest that bounds allow."""
+    if operand.view.tensor.space in ("shared", "local"):
+        return 32
+    chosen = call.parameters.get("index_bits")
+    if chosen is not None:
+        if chosen not in (32, 64):
+            raise CallError(f"index_bits is 32 or 64, got {chosen!r}")
+        return int(chosen)
+    return 32 if fits(offset, 32) and all(fits(p, 32) for p in exact_points(offset)) else 64
+
+
+def wrap_points(call: Call, operand: Operand, atom: tuple[Index, ...]) -> Iterator[tuple[int, Index]]:
+    """``(bits, value)`` for each value of the emitted offset arithmetic that has to be proved to fit.
+
+    In 64 bits, and in shared and local memory, the final offset needs no proof of its own: it is inside an allocation by
+    the in-bounds obligations, and no allocation is that large.
+    """
+    offset = simplify(operand.address(atom).offset)
+    bits = index_bits(call, operand, offset)
+    points = list(exact_points(offset))
+    if bits == 32 and operand.view.tensor.space not in ("shared", "local"):
+        points.append(offset)
+    for point in points:
+        if not fits(point, bits) and not (bits == 64 and point.op == "leaf"):
+            yield bits, point

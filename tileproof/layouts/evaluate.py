@@ -1,0 +1,86 @@
+"""The numeric reading: an expression as a Python integer, or as a NumPy array over many points at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tileproof.errors import LayoutError
+from tileproof.layouts.index import Leaf
+
+
+def _python(op: str) -> Callable[..., Any]:
+    return {
+        "add": lambda a, b: a + b,
+        "mul": lambda a, b: a * b,
+        "div": lambda a, b: a // b,
+        "mod": lambda a, b: a % b,
+        "xor": lambda a, b: a ^ b,
+        "and": lambda a, b: a & b,
+        "or": lambda a, b: a | b,
+        "min": min,
+        "max": max,
+        "select": lambda c, a, b: a if c else b,
+        "eq": lambda a, b: a == b,
+        "lt": lambda a, b: a < b,
+        "not": lambda a: not a,
+        "all": lambda *items: all(items),
+        "any": lambda *items: any(items),
+    }[op]
+
+
+_PYTHON = {
+    op: _python(op)
+    for op in "add mul div mod xor and or min max select eq lt not all any".split()
+}
+
+
+def evaluate(expression: Any, values: Mapping[Leaf, int]) -> Any:
+    """The exact value (``int`` or ``bool``) where each variable has the given value.
+
+    Raises :class:`LayoutError` when a variable has no value.
+    """
+    return _walk(expression, values, _PYTHON)
+
+
+def evaluate_array(expression: Any, values: Mapping[Leaf, Any]) -> Any:
+    """The value at many points: ``values`` maps variables to broadcastable ``int64`` arrays.
+
+    Arithmetic is that of ``int64``; callers keep magnitudes below ``2**63`` (bounds tell).
+    """
+    import numpy as np
+
+    table: dict[str, Callable[..., Any]] = dict(_PYTHON)
+    table.update(
+        {
+            "min": np.minimum,
+            "max": np.maximum,
+            "select": np.where,
+            "not": np.logical_not,
+            "all": lambda *items: np.logical_and.reduce(np.broadcast_arrays(*items)),
+            "any": lambda *items: np.logical_or.reduce(np.broadcast_arrays(*items)),
+        }
+    )
+    return _walk(expression, values, table)
+
+
+def _walk(expression: Any, values: Mapping[Leaf, Any], table: Mapping[str, Callable[..., Any]]) -> Any:
+    done: dict[int, Any] = {}
+
+    def visit(node: Any) -> Any:
+        result = done.get(node.uid)
+        if result is None:
+            op = node.op
+            if op == "leaf":
+                try:
+                    result = values[node.args[0]]
+                except KeyError:
+                    raise LayoutError(f"no value was given for {node.args[0].label}") from None
+            elif op in ("const", "truth"):
+                return node.args[0]
+            else:
+                result = table[op](*[visit(a) for a in node.args])
+            done[node.uid] = result
+        return result
+
+    return visit(expression)

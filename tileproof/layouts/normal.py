@@ -1,0 +1,389 @@
+"""The normal form: an expression as a constant plus whole multiples of atoms.
+
+Two expressions with one normal form are equal for all values of their variables. An atom is a variable, a product of
+atoms, or an operation that no rule below could take apart. The rules only ever rewrite to an equal expression over the
+unbounded integers, using the bounds and residues that the variables carry; each says why in one line, and the tests
+let a solver confirm each. Nothing that certifies a proof relies on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+from typing import Any
+
+from tileproof.layouts import index as ix
+from tileproof.layouts.bounds import Interval, bounds, congruence, scale
+from tileproof.layouts.index import Index, Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """``constant + sum(coefficient * atom)``; no coefficient is zero."""
+
+    constant: int
+    terms: dict[Index, int]
+
+    def bounds(self) -> Interval:
+        lo: int | None = self.constant
+        hi: int | None = self.constant
+        for atom, factor in self.terms.items():
+            a, b = scale(bounds(atom), factor)
+            lo = None if lo is None or a is None else lo + a
+            hi = None if hi is None or b is None else hi + b
+            if lo is None and hi is None:
+                break
+        return lo, hi
+
+    def congruence(self) -> tuple[int, int]:
+        modulus, residue = 0, self.constant
+        for atom, factor in self.terms.items():
+            m, r = congruence(atom)
+            modulus, residue = gcd(modulus, m * factor), residue + r * factor
+        modulus = abs(modulus)
+        return modulus, residue % modulus if modulus else residue
+
+
+def normal(node: Index) -> Affine:
+    """The normal form of an index."""
+    found: Affine | None = node.memo.get("normal")
+    if found is None:
+        found = node.memo["normal"] = _normal(node)
+    return found
+
+
+def simplify(node: Index) -> Index:
+    """An equal expression, rebuilt from the normal form."""
+    found: Index | None = node.memo.get("simple")
+    if found is None:
+        found = node.memo["simple"] = _build(normal(node))
+    return found
+
+
+def decide(relation: Relation) -> Relation:
+    """An equivalent relation; a constant when bounds, residues or the normal form decide it."""
+    found: Relation | None = relation.memo.get("simple")
+    if found is None:
+        found = relation.memo["simple"] = _decide(relation)
+    return found
+
+
+def _build(form: Affine) -> Index:
+    total: Index | None = None
+    for atom, factor in form.terms.items():
+        term = ix.mul(atom, ix.const(factor))
+        total = term if total is None else ix.add(total, term)
+    if total is None:
+        return ix.const(form.constant)
+    return ix.add(total, ix.const(form.constant))
+
+
+def _atom(node: Index) -> Affine:
+    return Affine(0, {node: 1})
+
+
+def _number(value: int) -> Affine:
+    return Affine(value, {})
+
+
+def combine(a: Affine, b: Affine, factor: int = 1) -> Affine:
+    """``a + factor * b``."""
+    terms = dict(a.terms)
+    for atom, coefficient in b.terms.items():
+        total = terms.get(atom, 0) + coefficient * factor
+        if total:
+            terms[atom] = total
+        else:
+            terms.pop(atom, None)
+    return Affine(a.constant + b.constant * factor, terms)
+
+
+def scaled(a: Affine, factor: int) -> Affine:
+    if factor == 0:
+        return _number(0)
+    return Affine(a.constant * factor, {atom: c * factor for atom, c in a.terms.items()})
+
+
+def _normal(node: Index) -> Affine:
+    op, args = node.op, node.args
+    if op == "const":
+        return _number(args[0])
+    if op == "leaf":
+        lo, hi = args[0].lo, args[0].hi
+        return _number(lo) if lo is not None and lo == hi else _atom(node)
+    if op == "select":
+        condition = decide(args[0])
+        if condition.op == "truth":
+            return normal(args[1] if condition.args[0] else args[2])
+        return _opaque("select", condition, simplify(args[1]), simplify(args[2]))
+    a, b = normal(args[0]), normal(args[1])
+    if op == "add":
+        return _collapse_division(combine(a, b))
+    if op == "mul":
+        return _product(a, b)
+    if op == "div":
+        return _divide(a, b)
+    if op == "mod":
+        return _modulo(a, b)
+    if op in ("min", "max"):
+        return _extremum(op, a, b)
+    return _bitwise(op, a, b)
+
+
+def _opaque(op: str, *args: Any) -> Affine:
+    """An atom for an operation without a rule; constants have folded on the way."""
+    node = ix.rebuild(op, args)
+    return _atom(node) if node.op not in ("const", "add", "mul") else normal(node)
+
+
+def _collapse_division(form: Affine) -> Affine:
+    """``c*(x % d) + c*d*(x // d)  ->  c*x``: the definition of the remainder."""
+    for atom, factor in form.terms.items():
+        if atom.op == "mod" and atom.args[1].op == "const":
+            x, d = atom.args
+            quotient = normal(ix.floordiv(x, d))
+            if not quotient.terms:
+                continue
+            needed = scaled(quotient, factor * d.args[0])
+            if all(form.terms.get(t) == c for t, c in needed.terms.items()):
+                rest = combine(form, needed, -1)
+                return _collapse_division(combine(combine(rest, _atom(atom), -factor), normal(x), factor))
+    return form
+
+
+def _factors(atom: Index) -> list[Index]:
+    if atom.op == "mul":
+        return _factors(atom.args[0]) + _factors(atom.args[1])
+    return [atom]
+
+
+def _monomial(a: Index, b: Index) -> Index:
+    """The product of two atoms with its factors in one order: multiplication commutes."""
+    product: Index | None = None
+    for factor in sorted(_factors(a) + _factors(b), key=lambda f: f.uid):
+        product = factor if product is None else ix.mul(product, factor)
+    assert product is not None
+    return product
+
+
+def _product(a: Affine, b: Affine) -> Affine:
+    """Multiplication distributes over addition."""
+    if not b.terms:
+        return scaled(a, b.constant)
+    if not a.terms:
+        return scaled(b, a.constant)
+    total = combine(scaled(a, b.constant), scaled(Affine(0, b.terms), a.constant))
+    for x, c in a.terms.items():
+        for y, d in b.terms.items():
+            total = combine(total, _atom(_monomial(x, y)), c * d)
+    return total
+
+
+def _split_multiples(a: Affine, d: int) -> tuple[Affine, Affine]:
+    """``a == d*whole + rest``, where ``rest`` keeps the terms whose coefficient ``d`` does not divide."""
+    whole: dict[Index, int] = {}
+    rest: dict[Index, int] = {}
+    for atom, factor in a.terms.items():
+        if factor % d == 0:
+            whole[atom] = factor // d
+        else:
+            rest[atom] = factor
+    return Affine(a.constant // d, whole), Affine(a.constant % d, rest)
+
+
+def _divide(a: Affine, b: Affine) -> Affine:
+    if b.terms:
+        return _divide_by_symbol(a, b)
+    d = b.constant
+    whole, rest = _split_multiples(a, d)  # (d*w + r) // d == w + r // d
+    lo, hi = rest.bounds()
+    if lo is not None and hi is not None and lo // d == hi // d:
+        return combine(whole, _number(lo // d))  # a quotient between two equal numbers is that number
+    common = gcd(d, *rest.terms.values())
+    if common > 1:
+        # (g*x + c) // (g*e) == (x + c // g) // e
+        reduced = Affine(rest.constant // common, {t: c // common for t, c in rest.terms.items()})
+        return combine(whole, _divide(reduced, _number(d // common)))
+    if rest.constant == 0 and len(rest.terms) == 1:
+        (atom, factor), = rest.terms.items()
+        if factor == 1 and atom.op == "div" and atom.args[1].op == "const":
+            # (x // c) // d == x // (c*d)
+            return combine(whole, _divide(normal(atom.args[0]), _number(atom.args[1].args[0] * d)))
+        if factor == 1 and atom.op == "mod" and atom.args[1].op == "const" and atom.args[1].args[0] % d == 0:
+            # (x % (d*e)) // d == (x // d) % e
+            quotient = _divide(normal(atom.args[0]), _number(d))
+            return combine(whole, _modulo(quotient, _number(atom.args[1].args[0] // d)))
+    return combine(whole, _opaque("div", _build(rest), ix.const(d)))
+
+
+def _divide_by_symbol(a: Affine, b: Affine) -> Affine:
+    divisor = _build(b)
+    if b.constant == 0 and len(b.terms) == 1 and next(iter(b.terms.values())) == 1:
+        (n,) = b.terms
+        whole: dict[Index, int] = {}
+        rest: dict[Index, int] = {}
+        for atom, factor in a.terms.items():
+            cofactor = _without_factor(atom, n)
+            if cofactor is None:
+                rest[atom] = factor
+            else:
+                whole = combine(Affine(0, whole), cofactor, factor).terms if cofactor.terms else whole
+                if not cofactor.terms:
+                    return combine(_number(factor), _divide_by_symbol(combine(a, _atom(atom), -factor), b))
+        if whole:
+            # (n*w + r) // n == w + r // n
+            return combine(Affine(0, whole), _divide_by_symbol(Affine(a.constant, rest), b))
+    lo, hi = a.bounds()
+    least = b.bounds()[0]
+    if lo is not None and hi is not None and least is not None and 0 <= lo and hi < least:
+        return _number(0)  # 0 <= a < b  ->  a // b == 0
+    return _opaque("div", _build(a), divisor)
+
+
+def _without_factor(atom: Index, n: Index) -> Affine | None:
+    """``atom / n`` when ``n`` is one of the factors of the product ``atom``."""
+    factors = _factors(atom)
+    for position, factor in enumerate(factors):
+        if factor is n:
+            result = _number(1)
+            for other in factors[:position] + factors[position + 1 :]:
+                result = _product(result, _atom(other))
+            return result
+    return None
+
+
+def _modulo(a: Affine, b: Affine) -> Affine:
+    if b.terms:
+        lo, hi = a.bounds()
+        least = b.bounds()[0]
+        if lo is not None and hi is not None and least is not None and 0 <= lo and hi < least:
+            return a  # 0 <= a < b  ->  a % b == a
+        return combine(a, _product(_divide_by_symbol(a, b), b), -1)  # a % b == a - b*(a // b)
+    d = b.constant
+    rest: dict[Index, int] = {}
+    constant = a.constant
+    for atom, factor in a.terms.items():
+        m, r = congruence(atom)
+        if m * factor % d == 0:
+            constant += r * factor  # (x + d*y) % d == x % d
+        else:
+            rest[atom] = factor % d
+            if 2 * (factor % d) > d:
+                rest[atom] -= d  # the same residue, with smaller bounds
+    reduced = Affine(constant % d, rest)
+    lo, hi = reduced.bounds()
+    if lo is not None and hi is not None and lo // d == hi // d:
+        return combine(reduced, _number(-(lo // d) * d))
+    common = gcd(d, *rest.values())
+    if common > 1:
+        # (g*x + c) % (g*e) == g*((x + c // g) % e) + c % g
+        inner = Affine(reduced.constant // common, {t: c // common for t, c in rest.items()})
+        return combine(_number(reduced.constant % common), _modulo(inner, _number(d // common)), common)
+    if reduced.constant == 0 and len(rest) == 1:
+        (atom, factor), = rest.items()
+        if factor == 1 and atom.op == "mod" and atom.args[1].op == "const" and atom.args[1].args[0] % d == 0:
+            return _modulo(normal(atom.args[0]), b)  # (x % (d*e)) % d == x % d
+    return _opaque("mod", _build(reduced), ix.const(d))
+
+
+def _extremum(op: str, a: Affine, b: Affine) -> Affine:
+    lo, hi = combine(a, b, -1).bounds()
+    if hi is not None and hi <= 0:
+        return a if op == "min" else b
+    if lo is not None and lo >= 0:
+        return b if op == "min" else a
+    return _opaque(op, _build(a), _build(b))
+
+
+def _bitwise(op: str, a: Affine, b: Affine) -> Affine:
+    if not a.terms and not b.terms:
+        return normal(ix.bitwise(op, ix.const(a.constant), ix.const(b.constant)))
+    if not a.terms:
+        a, b = b, a
+    if op == "and":
+        return _mask(a, b)
+    for x, y in ((a, b), (b, a)):
+        zeros = _trailing_zeros(x)
+        lo, hi = y.bounds()
+        if lo is not None and hi is not None and lo >= 0 and hi < zeros:
+            return combine(x, y)  # no bit is set in both: x ^ y == x | y == x + y
+    if op == "xor":
+        return _exclusive_or(a, b)
+    return _opaque(op, _build(a), _build(b))
+
+
+def _trailing_zeros(a: Affine) -> int:
+    """The greatest power of two that is sure to divide every value."""
+    number = gcd(*a.congruence())
+    return number & -number if number else 1 << 64
+
+
+def _mask(a: Affine, b: Affine) -> Affine:
+    if not b.terms:
+        mask = b.constant
+        if mask == 0:
+            return _number(0)
+        low = mask & -mask
+        if mask > 0 and (mask // low + 1) & (mask // low) == 0:
+            # A run of ones: x & ((2**k - 1) * 2**s) == (x // 2**s % 2**k) * 2**s
+            return scaled(_modulo(_divide(a, _number(low)), _number(mask // low + 1)), low)
+        if mask < 0 and -mask == low:
+            return combine(a, _modulo(a, _number(low)), -1)  # x & -2**k == x - x % 2**k
+    return _opaque("and", _build(a), _build(b))
+
+
+def _exclusive_or(a: Affine, b: Affine) -> Affine:
+    """Keep only the part of one side that the other side's bits can touch."""
+    for x, y in ((a, b), (b, a)):
+        lo, hi = y.bounds()
+        if lo is None or hi is None or lo < 0:
+            continue
+        above = 1 << hi.bit_length()
+        # A multiple of 2**k added to x changes no bit below k: (x + 2**k*t) ^ y == (x ^ y) + 2**k*t for y < 2**k.
+        high, middle = _split_multiples(x, above)
+        # The low bits of x below every bit of y pass through, when they do not carry into the rest of x.
+        granule = min(_trailing_zeros(y), above)
+        low = Affine(middle.constant % granule, {t: c for t, c in middle.terms.items() if c % granule})
+        low_lo, low_hi = low.bounds()
+        if low_lo is None or low_hi is None or low_lo < 0 or low_hi >= granule:
+            low = _number(0)
+        core = combine(middle, low, -1)
+        if high.terms or high.constant or low.terms or low.constant:
+            through = combine(scaled(high, above), low)
+            return combine(through, _bitwise("xor", core, y) if core.terms or core.constant else y)
+    simple_a, simple_b = _build(a), _build(b)
+    if simple_a is simple_b:
+        return _number(0)
+    if simple_a.uid > simple_b.uid:
+        simple_a, simple_b = simple_b, simple_a
+    return _opaque("xor", simple_a, simple_b)
+
+
+def _decide(relation: Relation) -> Relation:
+    op, args = relation.op, relation.args
+    if op == "truth":
+        return relation
+    if op == "not":
+        return ix.negate(decide(args[0]))
+    if op == "all":
+        return ix.conjunction(decide(a) for a in args)
+    if op == "any":
+        return ix.disjunction(decide(a) for a in args)
+    difference = combine(normal(args[0]), normal(args[1]), -1)
+    difference = _collapse_division(difference)
+    lo, hi = difference.bounds()
+    if op == "lt":
+        if hi is not None and hi < 0:
+            return ix.truth(True)
+        if lo is not None and lo >= 0:
+            return ix.truth(False)
+    else:
+        if lo is not None and lo == hi:
+            return ix.truth(lo == 0)
+        modulus, residue = difference.congruence()
+        if (lo is not None and lo > 0) or (hi is not None and hi < 0) or (modulus and residue % modulus):
+            return ix.truth(False)
+    positive = Affine(max(0, difference.constant), {t: c for t, c in difference.terms.items() if c > 0})
+    negative = Affine(max(0, -difference.constant), {t: -c for t, c in difference.terms.items() if c < 0})
+    left, right = _build(positive), _build(negative)
+    return ix.equal(left, right) if op == "eq" else ix.less(left, right)

@@ -1,0 +1,309 @@
+"""Zero-copy views: the same storage under other coordinates.
+
+A view remembers, for each dimension of its tensor, the coordinate as an expression of its own coordinates. Slicing adds
+a start, permuting reorders, ``rearrange`` and ``view(shape)`` merge and split; nothing is ever copied and nothing is
+looked up again. Every slice leaves a :class:`Region`, whose being inside the dimension is proved at each call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tileproof.errors import LayoutError
+from tileproof.layouts.axes import Axis, m
+from tileproof.layouts.dtypes import dtype_bits, dtype_name
+from tileproof.layouts.index import Index, IndexLike, Leaf, as_index, const, leaf, substitute
+from tileproof.layouts.layout import row_major
+from tileproof.layouts.normal import normal, simplify
+
+if TYPE_CHECKING:
+    from tileproof.layouts.tensor import Tensor
+
+
+def coordinate(position: int, extent: Index) -> Index:
+    """The variable that stands for a view's own coordinate number ``position``."""
+    return leaf(Leaf(f"x{position}", "element", 0, None if extent.value is None else extent.value - 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """A slice of one dimension: ``extent`` elements from ``start`` of ``size``; both may be symbolic."""
+
+    dimension: int
+    start: Index
+    extent: int
+    size: Index
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where an element stands: the value on each thread axis, and the offset in its storage in bytes."""
+
+    axes: dict[Axis, Index]
+    byte_offset: Index
+
+
+class ViewOperations:
+    """What tensors and views have in common."""
+
+    def as_view(self) -> View:
+        raise NotImplementedError
+
+    def __getitem__(self, item: object) -> View:
+        """Slice: ``v[i : i + 4, :, 3]``. Starts may be symbolic, extents must be static; an index drops its dimension."""
+        return _slice(self.as_view(), item)
+
+    def sub(self, start: Sequence[IndexLike], extent: Sequence[int]) -> View:
+        """The region of ``extent`` elements from ``start`` on; both have one entry for each dimension."""
+        view = self.as_view()
+        if len(start) != view.rank or len(extent) != view.rank:
+            raise LayoutError(
+                f"{view.name}: a region of a rank-{view.rank} view needs {view.rank} starts and extents, "
+                f"got {len(start)} and {len(extent)}"
+            )
+        first = [as_index(s) for s in start]
+        return _slice(view, tuple(slice(s, s + e) for s, e in zip(first, extent, strict=True)))
+
+    def permute(self, *order: int) -> View:
+        """Reorder the dimensions: dimension ``d`` of the result is dimension ``order[d]`` of this view."""
+        view = self.as_view()
+        if sorted(order) != list(range(view.rank)):
+            raise LayoutError(
+                f"{view.name}: permute needs each of the dimensions 0..{view.rank - 1} once, got {order}"
+            )
+        position = {old: new for new, old in enumerate(order)}
+        return view.recoordinated(
+            tuple(view.shape[d] for d in order),
+            lambda x: [x[position[d]] for d in range(view.rank)],
+        )
+
+    def rearrange(self, pattern: str, **sizes: int) -> View:
+        """An einops pattern, for example ``rearrange("(r m) w k -> k m r w", r=8, m=2)``."""
+        from tileproof.layouts.rearrange import rearrange
+
+        return rearrange(self.as_view(), pattern, sizes)
+
+    def view(self, *target: str | IndexLike | Sequence[IndexLike]) -> View:
+        """``view("uint32")`` reads the bits as another type, ``view(4, 8)`` the row-major order as another shape."""
+        view = self.as_view()
+        if len(target) == 1 and isinstance(target[0], str):
+            return _with_dtype(view, dtype_name(target[0]))
+        if len(target) == 1 and isinstance(target[0], (tuple, list)):
+            target = tuple(target[0])
+        return _with_shape(view, tuple(as_index(n) for n in target))
+
+    def broadcast(self, *shape: int) -> View:
+        """Repeat dimensions of extent one (and add leading ones) with stride zero, as NumPy broadcasts."""
+        view = self.as_view()
+        lead = len(shape) - view.rank
+        sizes = [as_index(n) for n in shape]
+        bad = lead < 0 or any(
+            n.value != 1 and n is not t for n, t in zip(view.shape, sizes[max(lead, 0) :], strict=False)
+        )
+        if bad:
+            raise LayoutError(f"{view.name}: shape {view.shape} does not broadcast to {tuple(shape)}")
+        ones = [n.value == 1 for n in view.shape]
+        return view.recoordinated(
+            tuple(sizes),
+            lambda x: [const(0) if one else x[lead + d] for d, one in enumerate(ones)],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class View(ViewOperations):
+    """Made by slicing and re-coordinatising a tensor. ``shape`` counts elements of ``dtype``.
+
+    ``coordinates`` gives the tensor's coordinates in terms of the view's own ``x0, x1, ...``; ``sub`` is the number of
+    elements of ``dtype`` past the start of the tensor's element, for views in a narrower type.
+    """
+
+    tensor: Tensor
+    shape: tuple[Index, ...]
+    coordinates: tuple[Index, ...]
+    dtype: str
+    sub_element: Index = const(0)
+    regions: tuple[Region, ...] = ()
+
+    def as_view(self) -> View:
+        return self
+
+    @property
+    def name(self) -> str:
+        return self.tensor.name
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def bits(self) -> int:
+        """The width of an element in bits."""
+        return dtype_bits(self.dtype)
+
+    @cached_property
+    def variables(self) -> tuple[Leaf, ...]:
+        """The view's own coordinates ``x0, x1, ...``."""
+        return tuple(coordinate(d, n).args[0] for d, n in enumerate(self.shape))
+
+    @cached_property
+    def extents(self) -> tuple[int, ...]:
+        """The shape as plain integers. Raises :class:`LayoutError` naming a dimension that is not static."""
+        for d, n in enumerate(self.shape):
+            if n.value is None:
+                raise LayoutError(
+                    f"{self.name}: dimension {d} has the symbolic extent {n}; slice it to a static extent first"
+                )
+        return tuple(int(n) for n in self.shape)
+
+    def recoordinated(self, shape: tuple[Index, ...], mapping: object) -> View:
+        """A view of ``shape`` whose coordinates ``x`` stand for this view's coordinates ``mapping(x)``."""
+        fresh = [coordinate(d, n) for d, n in enumerate(shape)]
+        old = mapping(fresh)  # type: ignore[operator]
+        replacement = dict(zip(self.variables, old, strict=True))
+        return replace(
+            self,
+            shape=shape,
+            coordinates=tuple(substitute(c, replacement) for c in self.coordinates),
+            sub_element=substitute(self.sub_element, replacement),
+        )
+
+    def place(self, at: Sequence[Index], replica: Sequence[Index] | None = None) -> Place:
+        """Where the element at the coordinates ``at`` stands (see :class:`Place`); ``replica`` as in layouts."""
+        replacement = dict(zip(self.variables, at, strict=True))
+        axes = self.tensor.layout.place(
+            self.tensor.shape, [substitute(c, replacement) for c in self.coordinates], replica
+        )
+        offset = axes.pop(m, const(0))
+        own, mine = dtype_bits(self.tensor.dtype), self.bits
+        sub = substitute(self.sub_element, replacement)
+        if own % 8 == 0 and mine % 8 == 0:
+            position = offset * (own // 8) + sub * (mine // 8)
+        else:
+            position = (offset * own + sub * mine) // 8
+        return Place(axes, self.tensor.offset + position)
+
+    def __repr__(self) -> str:
+        return f"{self.name}{list(self.coordinates)}: {self.dtype} {self.shape}"
+
+
+def _slice(view: View, item: object) -> View:
+    items = list(item) if isinstance(item, tuple) else [item]
+    if any(i is Ellipsis for i in items):
+        at = next(p for p, i in enumerate(items) if i is Ellipsis)
+        items[at : at + 1] = [slice(None)] * (view.rank - len(items) + 1)
+    items += [slice(None)] * (view.rank - len(items))
+    if len(items) != view.rank or any(i is Ellipsis for i in items):
+        raise LayoutError(f"{view.name}: a rank-{view.rank} view cannot be sliced by {len(items)} items")
+    shape: list[Index] = []
+    regions: list[Region] = []
+    plan: list[tuple[Index, int | None, int]] = []  # start, own dimension, step
+    for d, part in enumerate(items):
+        size = view.shape[d]
+        if isinstance(part, slice):
+            if part.start is None and part.stop is None and part.step is None:
+                plan.append((const(0), len(shape), 1))
+                shape.append(size)
+                continue
+            start = as_index(0 if part.start is None else part.start)
+            stop = size if part.stop is None else as_index(part.stop)
+            step = as_index(1 if part.step is None else part.step).value
+            span = simplify(stop - start).value
+            if step is None or step < 1:
+                raise LayoutError(f"{view.name}: dimension {d}: the step must be a positive constant, got {part.step!r}")
+            if span is None:
+                raise LayoutError(
+                    f"{view.name}: dimension {d}: the extent of [{start!r} : {stop!r}] is not static; "
+                    "write the stop as the start plus a constant"
+                )
+            if span < 1:
+                raise LayoutError(f"{view.name}: dimension {d}: the region [{start!r} : {stop!r}] is empty ({span} elements)")
+            extent = -(-span // step)
+            plan.append((start, len(shape), step))
+            shape.append(const(extent))
+            regions.append(Region(d, start, (extent - 1) * step + 1, size))
+        else:
+            start = as_index(part)
+            plan.append((start, None, 1))
+            regions.append(Region(d, start, 1, size))
+    if not shape:
+        raise LayoutError(f"{view.name}: an index for each dimension leaves none; slice one, as in [i : i + 1]")
+    sliced = view.recoordinated(
+        tuple(shape),
+        lambda x: [start if own is None else x[own] * step + start for start, own, step in plan],
+    )
+    return replace(sliced, regions=view.regions + tuple(regions))
+
+
+def _with_shape(view: View, shape: tuple[Index, ...]) -> View:
+    for d, n in enumerate(shape):
+        if n.value is not None and n.value < 1:
+            raise LayoutError(f"{view.name}: dimension {d} of the new shape is {n.value}; sizes are at least 1")
+    total, wanted = const(1), const(1)
+    for n in view.shape:
+        total = total * n
+    for n in shape:
+        wanted = wanted * n
+    if simplify(total - wanted).value != 0:
+        raise LayoutError(
+            f"{view.name}: {view.shape} has {simplify(total)!r} elements, the shape {shape} has {simplify(wanted)!r}"
+        )
+
+    def mapping(x: Sequence[Index]) -> list[Index]:
+        flat = const(0)
+        for n, stride in zip(x, row_major(shape), strict=True):
+            flat = flat + n * stride
+        result: list[Index] = []
+        for d in range(view.rank - 1, -1, -1):
+            result.append(simplify(flat % view.shape[d]) if d else simplify(flat))
+            flat = flat // view.shape[d] if d else flat
+        return result[::-1]
+
+    return view.recoordinated(shape, mapping)
+
+
+def _with_dtype(view: View, dtype: str) -> View:
+    old, new = view.bits, dtype_bits(dtype)
+    if old == new:
+        return replace(view, dtype=dtype)
+    last = view.rank - 1
+    wide, narrow = max(old, new), min(old, new)
+    if wide % narrow:
+        raise LayoutError(f"{view.name}: a {old}-bit element is no whole number of {new}-bit elements, nor the reverse")
+    ratio = wide // narrow
+    if new < old:
+        shape = (*view.shape[:-1], simplify(view.shape[-1] * ratio))
+        finer = view.recoordinated(shape, lambda x: [*x[:-1], x[-1] // ratio])
+        x = coordinate(last, shape[-1])
+        return replace(finer, dtype=dtype, sub_element=simplify(finer.sub_element * ratio + x % ratio))
+    if simplify(view.shape[-1] % ratio).value != 0:
+        raise LayoutError(
+            f"{view.name}: dimension {last} has {view.shape[-1]} elements of {old} bits, "
+            f"which is no whole number of {new}-bit elements"
+        )
+    shape = (*view.shape[:-1], simplify(view.shape[-1] // ratio))
+    coarse = view.recoordinated(shape, lambda x: [*x[:-1], x[-1] * ratio])
+    _demand_contiguous(view, last, ratio, new)
+    if normal(coarse.sub_element).terms or normal(coarse.sub_element).constant:
+        # The tensor's own element is at least as wide: what was a count of narrow pieces is one of wide pieces.
+        coarse = replace(coarse, sub_element=simplify(coarse.sub_element // ratio))
+    return replace(coarse, dtype=dtype)
+
+
+def _demand_contiguous(view: View, last: int, ratio: int, bits: int) -> None:
+    """Raise unless each ``ratio`` elements along ``last`` stand one after the other and with one thread."""
+    base = [leaf(v) for v in view.variables]
+    wide = leaf(Leaf(f"x{last}", "element", 0, None))
+    step = leaf(Leaf("step", "element", 0, ratio - 1))
+    first = view.place([*base[:-1], wide * ratio])
+    other = view.place([*base[:-1], wide * ratio + step])
+    drift = simplify(other.byte_offset - first.byte_offset - step * (view.bits // 8))
+    moved = [a for a in first.axes if simplify(other.axes[a] - first.axes[a]).value != 0]
+    if drift.value != 0 or moved:
+        where = f"changes {moved[0]}" if moved else f"steps by {simplify(other.byte_offset - first.byte_offset)!r} bytes"
+        raise LayoutError(
+            f"{view.name}: dimension {last} is not contiguous, so {ratio} elements of {view.bits} bits make no "
+            f"{bits}-bit element: element `step` of a group {where}"
+        )

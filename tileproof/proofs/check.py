@@ -1,0 +1,140 @@
+"""``check`` and ``prove``: from an instruction and its views to a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from tileproof.contracts.call import Call, Unfit
+from tileproof.contracts.families import Family, Unsupported, load
+from tileproof.contracts.grammar import Form, resolve
+from tileproof.contracts.launch import SCOPES, Launch
+from tileproof.contracts.obligation import Obligation
+from tileproof.errors import CallError
+from tileproof.layouts.index import Leaf, Relation, leaves, truth
+from tileproof.layouts.view import View, ViewOperations
+from tileproof.proofs.discharge import BUDGET, Answer, discharge
+from tileproof.proofs.report import ContractError, Report
+from tileproof.proofs.verdict import Finding, Verdict
+
+Hazards = Literal["warn", "error", "ignore"]
+
+
+def check(
+    opcode: str,
+    *operands: ViewOperations,
+    scope: str = "thread",
+    block: int | Iterable[int] = 32,
+    cluster: int | Iterable[int] | None = None,
+    active: Relation | Iterable[Relation] | None = None,
+    assume: Relation | Iterable[Relation] = (),
+    hazards: Hazards = "warn",
+    budget: int = BUDGET,
+    **parameters: Any,
+) -> Report:
+    """Prove or refute that the views meet the contract of the instruction, for every thread, repeat and symbol value.
+
+    ``operands`` are tensors and views in PTX order. ``scope`` fixes the group axes; ``block`` and ``cluster`` are the
+    launch; ``active`` relates thread coordinates and symbols for the threads that reach the call; ``assume`` is what the
+    caller vouches for. ``hazards="error"`` refuses what would destroy data although each instruction is legal.
+    ``budget`` is in Z3 resource units for one query. Other keywords are the instruction's own (``tileproof explain``).
+
+    A bad view is an answer, not an exception. A malformed call raises :class:`OpcodeError` or :class:`CallError`, and
+    contradictory assumptions raise :class:`AssumptionError`.
+    """
+    form = resolve(opcode)
+    family = load().get(form.mnemonic)
+    launch = Launch.of(block, cluster, active, assume)
+    if scope not in SCOPES:
+        raise CallError(f"unknown scope {scope!r}; the scopes are {', '.join(SCOPES)}")
+    if hazards not in ("warn", "error", "ignore"):
+        raise CallError(f"hazards is 'warn', 'error' or 'ignore', got {hazards!r}")
+    views = _views(form, family, operands)
+    if family is None:
+        call = Call(form, views, scope, launch, parameters, family=form.mnemonic)
+        return Report(call, Verdict.UNSUPPORTED, (), reason=f"{form.mnemonic} is a known instruction without a contract")
+    _known_parameters(form, family, parameters)
+    call = Call(form, views, scope, launch, parameters, family.collective, form.mnemonic)
+    _one_meaning(call)
+    return _report(call, family, hazards, budget)
+
+
+def prove(opcode: str, *operands: ViewOperations, **keywords: Any) -> Report:
+    """As :func:`check`, but raises :class:`ContractError` unless the verdict is ``PROVED``."""
+    report = check(opcode, *operands, **keywords)
+    if report.verdict is not Verdict.PROVED:
+        raise ContractError(report)
+    return report
+
+
+def _views(form: Form, family: Family | None, operands: tuple[ViewOperations, ...]) -> tuple[View, ...]:
+    for position, operand in enumerate(operands):
+        if not isinstance(operand, ViewOperations):
+            raise CallError(f"{form.spelling}: operand {position} must be a tensor or a view, got {operand!r}")
+    if family is not None and len(operands) != family.operands:
+        raise CallError(f"{form.spelling} takes {family.operands} operands in PTX order, got {len(operands)}")
+    return tuple(o.as_view() for o in operands)
+
+
+def _known_parameters(form: Form, family: Family, parameters: dict[str, Any]) -> None:
+    unknown = [name for name in parameters if name not in family.parameters]
+    if unknown:
+        raise CallError(
+            f"{form.spelling} has no parameter {', '.join(unknown)}; its parameters are {', '.join(sorted(family.parameters))}"
+        )
+
+
+def _one_meaning(call: Call) -> None:
+    """Raise unless each name stands for one symbol in all of the call."""
+    meaning: dict[str, Leaf] = {}
+    everything: list[Any] = [call.launch.active, *call.launch.assumptions]
+    for view in call.operands:
+        everything += [*view.coordinates, *view.tensor.shape, *(r.start for r in view.regions)]
+    for variable in leaves(*everything):
+        if variable.kind == "symbol" and meaning.setdefault(variable.name, variable) != variable:
+            raise CallError(
+                f"{call.form.spelling}: the symbol {variable.name} is declared twice, as {meaning[variable.name]} and "
+                f"as {variable}; declare it once and use that object"
+            )
+    storages = {}
+    for view in call.operands:
+        storage = view.tensor.storage
+        if storages.setdefault(storage.name, storage) is not storage:
+            raise CallError(f"{call.form.spelling}: two different storages are named {storage.name}; give each its own name")
+
+
+def _report(call: Call, family: Family, hazards: Hazards, budget: int) -> Report:
+    try:
+        stated = list(family.states(call))
+    except Unsupported as error:
+        return Report(call, Verdict.UNSUPPORTED, (), reason=str(error))
+    except Unfit as error:
+        answers = discharge([error.obligation], truth(True), budget)
+        return Report(call, Verdict.REFUTED, tuple(_finding(call, a, truth(True)) for a in answers))
+    context = call.facts
+    if hazards == "ignore":
+        stated = [o for o in stated if not o.hazard]
+    answers = discharge(stated, context, budget)
+    findings = [_finding(call, a, context) for a in answers]
+    dangers = tuple(f for f in findings if f.obligation.hazard and f.verdict is not Verdict.PROVED)
+    decisive = tuple(f for f in findings if not f.obligation.hazard)
+    if hazards == "error":
+        decisive, dangers = (*decisive, *dangers), ()
+    return Report(call, _verdict(decisive), decisive, dangers)
+
+
+def _verdict(findings: tuple[Finding, ...]) -> Verdict:
+    verdicts = {f.verdict for f in findings}
+    if Verdict.REFUTED in verdicts:
+        return Verdict.REFUTED
+    return Verdict.PROVED if verdicts <= {Verdict.PROVED} else Verdict.UNDECIDED
+
+
+def _finding(call: Call, answer: Answer, context: Relation) -> Finding:
+    obligation: Obligation = answer.question.obligation
+    example = None
+    if answer.verdict is Verdict.REFUTED:
+        from tileproof.proofs.counterexample import tell
+
+        example = tell(call, answer, context)
+    return Finding(obligation, answer.verdict, answer.method, example, answer.reason)

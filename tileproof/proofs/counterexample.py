@@ -1,0 +1,183 @@
+"""The least counterexample, replayed with plain integers before anybody sees it.
+
+The order: variables are taken in turn, first the caller's symbols in the order in which the call mentions them, then base
+addresses, warp and lane, group, repeat, element. Each takes the simplest value that still fails: the smallest that is not
+negative, else the one nearest to zero.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from tileproof.contracts.call import Call
+from tileproof.errors import InternalError
+from tileproof.layouts.evaluate import evaluate, evaluate_array
+from tileproof.layouts.index import Index, Leaf, leaf, leaves
+from tileproof.layouts.bounds import bounds
+from tileproof.proofs.discharge import Answer, Question, premise_of, restore, untouched
+from tileproof.proofs.verdict import Counterexample
+
+if TYPE_CHECKING:
+    import z3
+
+    from tileproof.proofs.smt import Reading
+
+ORDER = ("symbol", "base", "thread", "group", "repeat", "replica", "element")
+ENUMERABLE = 1 << 12
+
+
+def ordered(question: Question) -> list[Leaf]:
+    """The variables of the denial in the documented order."""
+    obligation = question.obligation
+    stated = {(v.name, v.copy): n for n, v in enumerate(leaves(obligation.given, obligation.claim))}
+    return sorted(
+        leaves(question.premise, question.claim),
+        key=lambda v: (ORDER.index(v.kind), v.copy, stated.get((v.name, v.copy), len(stated))),
+    )
+
+
+def cheap_counterexample(question: Question) -> dict[Leaf, int] | None:
+    """The least counterexample of a small bounded question by evaluating all of it; ``None`` says nothing.
+
+    This only ever finds a failure earlier than the solver would; what it does not find is not proved.
+    """
+    variables = ordered(question)
+    if not variables:
+        return {} if question.claim.value is False and question.premise.value is True else None
+    import numpy as np
+
+    sizes = []
+    for v in variables:
+        if v.lo is None or v.hi is None or v.lo < 0:
+            return None
+        sizes.append((v.hi - v.lo) // v.multiple_of + 1)
+    if prod(sizes) > ENUMERABLE or not _small(question):
+        return None
+    grid = np.ix_(*[np.arange(n, dtype=np.int64) * v.multiple_of + v.lo for n, v in zip(sizes, variables, strict=True)])
+    fails = np.broadcast_to(evaluate_array(question.denial, dict(zip(variables, grid, strict=True))), sizes)
+    first = int(np.argmax(fails))
+    if not fails.flat[first]:
+        return None
+    point = np.unravel_index(first, sizes)
+    return {v: int(p) * v.multiple_of + (v.lo or 0) for v, p in zip(variables, point, strict=True)}
+
+
+def _small(question: Question) -> bool:
+    """Whether 64-bit arithmetic is exact for all of the question."""
+    stack: list[Any] = [question.denial]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Index):
+            lo, hi = bounds(node)
+            if lo is None or hi is None or lo < -(1 << 62) or hi > 1 << 62:
+                return False
+        if node.op not in ("leaf", "const", "truth"):
+            stack.extend(node.args)
+    return True
+
+
+def least(question: Question, reading: Reading, solver: z3.Solver) -> tuple[dict[Leaf, int] | None, str]:
+    """Minimise a satisfiable denial variable by variable. A budget that runs out leaves a counterexample that is not least."""
+    import z3
+
+    values: dict[Leaf, int] = {}
+    model = solver.model()
+    reason = ""
+
+    def possible(*conditions: Any) -> bool:
+        nonlocal model, reason
+        result = solver.check(*conditions)
+        if result == z3.sat:
+            model = solver.model()
+        elif result == z3.unknown:
+            reason = "the budget ran out before the least counterexample was found"
+        return bool(result == z3.sat)
+
+    for variable in ordered(question):
+        if variable not in reading.variables:
+            continue
+        term = reading.variables[variable]
+        best = reading.value_of(model, variable)
+        if best < 0 and (variable.hi is None or variable.hi >= 0) and possible(term >= reading.number(0)):
+            best = reading.value_of(model, variable)
+        sign = 1 if best >= 0 else -1
+        floor = max(0, variable.lo or 0) if sign > 0 else (1 if variable.hi is None or variable.hi >= 0 else -variable.hi)
+        low, high = floor, sign * best
+        first = True
+        while low < high:
+            # Most variables are at their simplest in the least counterexample, so that is tried before halving.
+            middle = low if first else (low + high) // 2
+            first = False
+            if possible(_between(reading, term, sign, low, middle)):
+                high = sign * reading.value_of(model, variable)
+            else:
+                low = middle + 1
+        best = sign * high
+        values[variable] = best
+        solver.add(term == reading.number(best))
+        if not possible():
+            raise InternalError(f"the value {best} of {variable.label} was possible and is not any more")
+    return values, reason
+
+
+def _between(reading: Reading, term: Any, sign: int, low: int, high: int) -> Any:
+    import z3
+
+    if sign > 0:
+        return z3.And(term >= reading.number(low), term <= reading.number(high))
+    return z3.And(term <= reading.number(-low), term >= reading.number(-high))
+
+
+def tell(call: Call, answer: Answer, context: Any) -> Counterexample:
+    """Replay a model with plain integers and put it in the report's words.
+
+    Raises :class:`InternalError` when the model does not replay: such a model is never reported.
+    """
+    obligation, question = answer.question.obligation, answer.question
+    premise = premise_of(obligation, context)
+    told = [*obligation.needed[1], *obligation.found[1]]
+    address = obligation.address
+    if address is not None:
+        told += [address.base, address.offset]
+    thread = call.thread
+    values = untouched(
+        question, [premise, obligation.claim, *told, thread.warp, thread.lane], restore(question, answer.model or {})
+    )
+    if not evaluate(premise, values) or evaluate(obligation.claim, values):
+        shown = {v.label: n for v, n in values.items()}
+        raise InternalError(f"{obligation.id}: the counterexample {shown} does not replay")
+    numbers = {e.uid: evaluate(e, values) for e in told}
+
+    def text(template: tuple[str, tuple[Index, ...]]) -> str:
+        return template[0].format(*(numbers[e.uid] for e in template[1]))
+
+    labelled = {v.label: n for v, n in values.items()}
+    kinds = {v.label: v.kind for v in values}
+    relevant = {v.label for e in (obligation.claim, obligation.given, *told) for v in leaves(e)}
+    relevant |= {v.label for v in leaves(premise) if v.kind == "symbol"} | {v.label for v in (*_own(call.repeat), *_own(call.group))}
+    for v in (*_own(call.repeat), *_own(call.group)):
+        labelled.setdefault(v.label, 0)
+        kinds.setdefault(v.label, v.kind)
+    in_registers = address is not None and address.space == "registers"
+    offset = numbers[address.offset.uid] if address is not None else None
+    base = numbers[address.base.uid] if address is not None else None
+    width = max((v.bits // 8 for v in call.operands if address is not None and v.name == address.name), default=1)
+    return Counterexample(
+        values={n: v for n, v in labelled.items() if n in relevant},
+        kinds={n: k for n, k in kinds.items() if n in relevant},
+        needed=text(obligation.needed),
+        found=text(obligation.found),
+        lane=evaluate(thread.lane, values) if obligation.in_context else labelled.get("lane"),
+        warp=evaluate(thread.warp, values) if obligation.in_context else labelled.get("warp"),
+        repeat=tuple(labelled[v.label] for v in _own(call.repeat)),
+        element={n: v for n, v in labelled.items() if kinds[n] == "element" and n in relevant},
+        storage=address.name if address is not None else None,
+        base=None if in_registers else base,
+        byte_address=None if in_registers else offset,
+        slot=offset // max(width, 1) if in_registers and offset is not None else None,
+    )
+
+
+def _own(variables: tuple[Index, ...]) -> list[Leaf]:
+    return [leaf(v.args[0]).args[0] for v in variables if v.op == "leaf"]

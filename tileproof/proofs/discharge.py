@@ -1,0 +1,237 @@
+"""How obligations are discharged: simplify, then one negated query, then one query for each that is left.
+
+Everything a solver is asked is quantifier free: the variables of an obligation are its free variables, and a model of the
+premises with the claim denied is a counterexample. The budget is Z3's resource count, so a verdict does not depend on the
+machine; every query starts a fresh solver, so it does not depend on what was asked before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tileproof.contracts.obligation import Obligation
+from tileproof.errors import AssumptionError, LayoutError
+from tileproof.layouts.bounds import bounds
+from tileproof.layouts.evaluate import evaluate
+from tileproof.layouts.index import Index, Leaf, Relation, conjunction, disjunction, leaf, leaves, negate, substitute
+from tileproof.layouts.normal import decide, normal
+from tileproof.proofs.sharpen import as_replacement, sharpen
+from tileproof.proofs.verdict import Finding, Verdict
+
+if TYPE_CHECKING:
+    import z3
+
+    from tileproof.proofs.smt import Reading
+
+BUDGET = 4_000_000
+"""Z3 resource units for one query; about two seconds."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """An obligation made ready: premise and claim over narrowed variables, both simplified."""
+
+    obligation: Obligation
+    premise: Relation
+    claim: Relation
+    narrowed: dict[Leaf, Leaf]
+
+    @property
+    def denial(self) -> Relation:
+        """Holds exactly at the counterexamples."""
+        return conjunction((self.premise, negate(self.claim)))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was found of a question; ``model`` gives values to the narrowed variables of a refutation."""
+
+    question: Question
+    verdict: Verdict
+    method: str
+    model: dict[Leaf, int] | None = None
+    reason: str = ""
+
+
+def premise_of(obligation: Obligation, context: Relation) -> Relation:
+    """All that may be used for an obligation, as it was stated."""
+    return conjunction((context, obligation.given)) if obligation.in_context else obligation.given
+
+
+def ask(obligation: Obligation, context: Relation) -> Question:
+    premise = premise_of(obligation, context)
+    if premise.value is True:
+        return Question(obligation, premise, decide(obligation.claim), {})
+    claim = decide(obligation.claim)
+    if claim.value is True:
+        return Question(obligation, premise, claim, {})
+    narrowed = sharpen(premise)
+    if narrowed:
+        replacement = as_replacement(narrowed)
+        claim = decide(substitute(claim, replacement))
+        premise = decide(substitute(premise, replacement))
+    else:
+        premise = decide(premise)
+    return Question(obligation, premise, claim, narrowed)
+
+
+def injective(value: Index, variables: Sequence[Leaf]) -> bool:
+    """Whether an affine value tells the variables apart: each stride jumps over all that smaller strides can add up to.
+
+    This is the mixed-radix argument. Variables that are not listed are the same on both sides, so only their being
+    affine matters.
+    """
+    form = normal(value)
+    strides: dict[Leaf, int] = {}
+    wanted = set(variables)
+    for atom, factor in form.terms.items():
+        if atom.op == "leaf" and atom.args[0] in wanted:
+            strides[atom.args[0]] = abs(factor)
+        elif any(v in wanted for v in leaves(atom)):
+            return False
+    if len(strides) != len(wanted):
+        return False
+    reach = 0
+    for variable, stride in sorted(strides.items(), key=lambda item: item[1]):
+        if stride <= reach or variable.hi is None or variable.lo is None:
+            return False
+        reach += stride * (variable.hi - variable.lo)
+    return True
+
+
+def discharge(obligations: Sequence[Obligation], context: Relation, budget: int = BUDGET) -> list[Answer]:
+    """An answer for each obligation, in order. Raises :class:`AssumptionError` when the context is contradictory."""
+    answers: dict[int, Answer] = {}
+    questions = [ask(o, context) for o in obligations]
+    left: list[int] = []
+    for position, question in enumerate(questions):
+        hint = question.obligation.injective
+        if question.claim.value is True:
+            answers[position] = Answer(question, Verdict.PROVED, "normal form")
+        elif question.premise.value is False:
+            answers[position] = Answer(question, Verdict.PROVED, "no such case")
+        elif hint is not None and injective(*hint):
+            answers[position] = Answer(question, Verdict.PROVED, "mixed radix")
+        else:
+            left.append(position)
+    require_possible(context, budget)
+    if left and not _all_proved_at_once(questions, left, answers, budget):
+        for position in left:
+            answers[position] = settle(questions[position], budget)
+    return [answers[p] for p in range(len(questions))]
+
+
+def _all_proved_at_once(
+    questions: list[Question], left: list[int], answers: dict[int, Answer], budget: int
+) -> bool:
+    """One query for all that is left; whether it proved them."""
+    if len(left) == 1 or any(questions[p].claim.value is False for p in left):
+        return False
+    result, reading, _ = query([disjunction(questions[p].denial for p in left)], budget)
+    if result != "unsat" or reading is None:
+        return False
+    for position in left:
+        answers[position] = Answer(questions[position], Verdict.PROVED, f"z3, {reading.theory}")
+    return True
+
+
+def query(relations: Sequence[Relation], budget: int) -> tuple[str, Reading | None, z3.Solver | str]:
+    """Ask for a point where all relations hold: ``("sat" | "unsat" | "unknown", reading, solver or reason)``."""
+    import z3
+
+    from tileproof.proofs.smt import Unencodable, context, reading_for
+
+    reading = reading_for(relations)
+    try:
+        terms = [reading.term(r) for r in relations]
+        solver = z3.SolverFor("QF_LIA" if reading.width is None else "QF_BV", ctx=context())
+        solver.set("rlimit", budget)
+        solver.add(*reading.side, *terms)
+        result = solver.check()
+    except Unencodable as error:
+        return "unknown", None, str(error)
+    except (z3.Z3Exception, MemoryError, KeyboardInterrupt) as error:
+        return "unknown", None, f"the solver stopped: {error!r}"
+    if result == z3.unknown:
+        return "unknown", reading, solver.reason_unknown()
+    return ("sat" if result == z3.sat else "unsat"), reading, solver
+
+
+def settle(question: Question, budget: int) -> Answer:
+    """Decide one question by a solver; a refutation comes with its least counterexample."""
+    from tileproof.proofs.counterexample import cheap_counterexample, least
+
+    found = cheap_counterexample(question)
+    if found is not None:
+        return Answer(question, Verdict.REFUTED, "evaluation", found)
+    result, reading, solver = query([question.denial], budget)
+    if result == "unsat" and reading is not None:
+        return Answer(question, Verdict.PROVED, f"z3, {reading.theory}")
+    if result == "sat" and reading is not None and not isinstance(solver, str):
+        model, reason = least(question, reading, solver)
+        return Answer(question, Verdict.REFUTED, f"z3, {reading.theory}", model, reason)
+    reason = solver if isinstance(solver, str) else "no answer"
+    return Answer(question, Verdict.UNDECIDED, "z3", reason=reason or "the budget is spent")
+
+
+def require_possible(context: Relation, budget: int) -> None:
+    """Raise :class:`AssumptionError` when no values satisfy the context: everything would follow from it."""
+    if context.value is True:
+        return
+    narrowed = sharpen(context)
+    simple = decide(substitute(context, as_replacement(narrowed)))
+    if simple.value is True:
+        return
+    if simple.value is not False:
+        values = {v: simplest(v) for v in leaves(simple)}
+        try:
+            if evaluate(simple, values):
+                return
+        except (LayoutError, ZeroDivisionError):
+            pass
+        result, _, solver = query([simple], budget)
+        if result == "sat":
+            return
+        if result == "unknown":
+            raise AssumptionError(
+                f"it could not be decided whether the assumptions and guards can hold together ({solver}): {context!r}; "
+                "state fewer or simpler ones"
+            )
+    raise AssumptionError(
+        f"the assumptions and guards contradict each other, so everything would follow from them: {context!r}; "
+        "no thread can reach this call"
+    )
+
+
+def simplest(variable: Leaf) -> int:
+    """The value of a variable that reports prefer: zero, or the allowed value nearest to it."""
+    lo, hi = variable.lo, variable.hi
+    if lo is not None and lo > 0:
+        return lo
+    return hi if hi is not None and hi < 0 else 0
+
+
+def restore(question: Question, model: dict[Leaf, int]) -> dict[Leaf, int]:
+    """A model of the narrowed question as values of the variables that the obligation and its premise have."""
+    back: dict[Leaf, int] = dict(model)
+    for wide, narrow in question.narrowed.items():
+        if narrow in model:
+            back[wide] = model[narrow]
+        else:
+            back[wide] = simplest(narrow)
+    return back
+
+
+def untouched(question: Question, every: Sequence[Any], values: dict[Leaf, int]) -> dict[Leaf, int]:
+    """Values for all variables of the expressions, those that no question depends on at their simplest."""
+    complete = dict(values)
+    for expression in every:
+        for variable in leaves(expression):
+            if variable not in complete:
+                complete[variable] = simplest(question.narrowed.get(variable, variable))
+    return complete
+
+
+__all__ = ["BUDGET", "Answer", "Question", "ask", "bounds", "discharge", "leaf", "premise_of", "query", "settle"]

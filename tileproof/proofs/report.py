@@ -1,0 +1,44 @@
+"""The report of a check: verdict, findings, hazards, and a text that a person can act on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from tileproof.contracts.call import Call
+from tileproof.errors import TileproofError
+from tileproof.proofs.verdict import Counterexample, Finding, Verdict
+
+
+class ContractError(TileproofError):
+    """A call whose contract is not proved. The text is the report, which is in ``report``."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(str(report))
+        self.report = report
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What a check found. ``findings`` decide the verdict; ``hazards`` stand beside it."""
+
+    call: Call
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    hazards: tuple[Finding, ...] = ()
+    reason: str = ""
+
+    @cached_property
+    def failures(self) -> tuple[Finding, ...]:
+        """The findings that are not proved, the root one first."""
+        return tuple(f for f in self.findings if f.verdict is not Verdict.PROVED)
+
+    @property
+    def counterexample(self) -> Counterexample | None:
+        """The first counterexample, if any."""
+        return next((f.counterexample for f in self.failures if f.counterexample is not None), None)
+
+    def __str__(self) -> str:
+        from tileproof.report.plain import report_text
+
+        return report_text(self)

@@ -1,0 +1,290 @@
+"""Arithmetic on integers and floating-point numbers, single and packed in pairs (ISA 9.7.1, 9.7.3 to 9.7.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tileproof.simulate import integers, reals
+from tileproof.simulate.issue import Issue
+from tileproof.simulate.registry import Decoder, Execute, instruction
+from tileproof.simulate.scalars import (
+    F32,
+    F64,
+    PACKED,
+    S16,
+    S32,
+    S64,
+    TYPES,
+    U16,
+    U32,
+    U64,
+    Array,
+    ScalarType,
+    to_bits,
+)
+
+_INTEGERS = (U16, U32, U64, S16, S32, S64)
+_SIGNED = (S16, S32, S64)
+_FLOATS = tuple(TYPES[name] for name in ("f16", "f32", "f64", "bf16", "f16x2", "bf16x2", "f32x2"))
+_PAIRS = (TYPES["u16x2"], TYPES["s16x2"])
+
+Exact = Callable[..., Array]
+"""(type, operands in float64) -> result in float64, exact or rounded to odd; for f64 rounded to nearest."""
+
+
+def halves(values: Array, kind: ScalarType) -> list[Array]:
+    """A packed pair -> its low and its high half; any other value -> itself."""
+    part = PACKED.get(kind.name)
+    if part is None:
+        return [values]
+    columns = np.ascontiguousarray(values).view(part.storage).reshape(-1, 2)
+    return [np.ascontiguousarray(columns[:, place]).view(part.dtype) for place in (0, 1)]
+
+
+def whole(parts: list[Array], kind: ScalarType) -> Array:
+    part = PACKED.get(kind.name)
+    if part is None:
+        return parts[0]
+    columns = np.stack([to_bits(one, part) for one in parts], axis=-1)
+    return np.ascontiguousarray(columns).view(kind.dtype).reshape(-1)
+
+
+def each_half(issue: Issue, kind: ScalarType, sources: int, compute: Callable[..., Array]) -> None:
+    """Applies a function of `sources` operands to both halves, or to the single value."""
+    columns = [halves(issue.read(place + 1, kind), kind) for place in range(sources)]
+    issue.write(0, kind, whole([compute(*parts) for parts in zip(*columns, strict=True)], kind))
+
+
+def floating(code: Decoder, kind: ScalarType, sources: int, exact: Exact, *, rounding_needed: bool = False) -> Execute:
+    """An operation that rounds once: `{.rnd}{.ftz}{.sat | .relu}`; nearest even where no direction is named."""
+    rounding = code.need("rn", "rz", "rm", "rp") if rounding_needed else code.take("rn", "rz", "rm", "rp") or "rn"
+    ftz, sat, relu = code.flag("ftz"), code.flag("sat"), code.flag("relu")
+    part = PACKED.get(kind.name, kind)
+    if part == F64 and rounding != "rn":
+        code.fail(f"{code.opcode}: the simulator rounds .f64 to nearest only")
+    code.finish(operands=sources + 1)
+
+    def compute(*values: Array) -> Array:
+        numbers = [reals.widen(one, part) for one in values]
+        if ftz:
+            numbers = [reals.flush(one, part) for one in numbers]
+        result = exact(part, *numbers)
+        if part != F64:
+            result = reals.quantize(result, reals.FORMATS[part], rounding)
+        if ftz:
+            result = reals.flush(result, part)
+        if sat:
+            result = reals.saturate(result)
+        if relu:
+            result = np.where(np.isnan(result), result, np.maximum(result, 0.0))
+        return reals.narrow(result, part)
+
+    return lambda issue: each_half(issue, kind, sources, compute)
+
+
+def _sum(kind: ScalarType, a: Array, b: Array) -> Array:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return a + b if kind == F64 else reals.odd_sum(a, b)
+
+
+def _difference(kind: ScalarType, a: Array, b: Array) -> Array:
+    return _sum(kind, a, -b)
+
+
+def _product(kind: ScalarType, a: Array, b: Array) -> Array:
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        return np.asarray(a * b)
+
+
+def _fused(kind: ScalarType, a: Array, b: Array, c: Array) -> Array:
+    return reals.multiply_add(a, b, c, kind)
+
+
+@instruction("add", "sub")
+def add(code: Decoder) -> Execute:
+    adds = code.name == "add"
+    kind = code.scalar(*_INTEGERS, *_FLOATS, *_PAIRS)
+    if kind in _FLOATS:
+        return floating(code, kind, 2, _sum if adds else _difference)
+    saturates = code.flag("sat")
+    if saturates and kind != S32:
+        code.fail(f"{code.opcode}: .sat goes with .s32 only")
+    code.finish(operands=3)
+
+    def compute(a: Array, b: Array) -> Array:
+        if saturates:
+            a, b = a.astype(np.int64), b.astype(np.int64)
+            return integers.saturating(a + b if adds else a - b, kind)
+        return a + b if adds else a - b
+
+    return lambda issue: each_half(issue, kind, 2, compute)
+
+
+@instruction("mul", "mad", "mul24", "mad24")
+def mul(code: Decoder) -> Execute:
+    """`.lo` and `.hi` halves of the product, or `.wide`: all of it in a register of twice the width (ISA 9.7.1.3 to .6)."""
+    adds = code.name.startswith("mad")
+    short = code.name.endswith("24")
+    kind = code.scalar(*((U32, S32) if short else _INTEGERS), *(() if short else _FLOATS))
+    if kind in _FLOATS:
+        return floating(code, kind, 3 if adds else 2, _fused if adds else _product, rounding_needed=adds)
+    which = code.need("lo", "hi") if short or kind.bits == 64 else code.need("lo", "hi", "wide")
+    saturates = adds and which == "hi" and kind == S32 and code.flag("sat")
+    code.finish(operands=4 if adds else 3)
+    result = TYPES[f"{kind.kind}{kind.bits * 2}"] if which == "wide" else kind
+
+    def execute(issue: Issue) -> None:
+        a, b = issue.read(1, kind), issue.read(2, kind)
+        if short:
+            product = (_low24(a, kind).astype(np.int64) * _low24(b, kind).astype(np.int64)).view(np.uint64)
+            # The product has 48 bits, and `.hi` means bits 16..47 of it.
+            value = (product >> np.uint64(16 if which == "hi" else 0)).astype(np.uint32).view(kind.dtype)
+        elif which == "wide":
+            value = a.astype(result.dtype) * b.astype(result.dtype)
+        else:
+            value = integers.double_product(a, b, kind)[which == "hi"]
+        if adds:
+            c = issue.read(3, result)
+            value = integers.saturating(value.astype(np.int64) + c, kind) if saturates else value + c
+        issue.write(0, result, value)
+
+    return execute
+
+
+def _low24(values: Array, kind: ScalarType) -> Array:
+    return (values << 8) >> 8 if kind == S32 else values & np.uint32(0xFF_FFFF)
+
+
+@instruction("fma")
+def fma(code: Decoder) -> Execute:
+    return floating(code, code.scalar(*_FLOATS), 3, _fused, rounding_needed=True)
+
+
+@instruction("sad")
+def sad(code: Decoder) -> Execute:
+    kind = code.scalar(*_INTEGERS)
+    code.finish(operands=4)
+
+    def execute(issue: Issue) -> None:
+        a, b = issue.read(1, kind), issue.read(2, kind)
+        issue.write(0, kind, issue.read(3, kind) + np.where(a < b, b - a, a - b))
+
+    return execute
+
+
+@instruction("div", "rem")
+def divide(code: Decoder) -> Execute:
+    """Integers truncate; `div` of floats takes `.approx`, `.full` or `.rn`, all of which round correctly here."""
+    quotient = code.name == "div"
+    kind = code.scalar(*_INTEGERS, *((F32, F64) if quotient else ()))
+    if kind in (F32, F64):
+        code.need("rn", *(("approx", "full") if kind == F32 else ()))
+        return floating(code, kind, 2, _quotient)
+    code.finish(operands=3)
+
+    def execute(issue: Issue) -> None:
+        a, b = issue.read(1, kind), issue.read(2, kind)
+        if (b == 0).any():
+            issue.fail("division by zero, whose result is unspecified", int((b == 0).argmax()))
+        issue.write(0, kind, integers.divide(a, b, kind)[0 if quotient else 1])
+
+    return execute
+
+
+def _quotient(kind: ScalarType, a: Array, b: Array) -> Array:
+    # 53 bits are more than twice 24 plus two, so rounding the float64 quotient again gives the nearest f32.
+    with np.errstate(all="ignore"):
+        return np.asarray(a / b)
+
+
+@instruction("min", "max")
+def extreme(code: Decoder) -> Execute:
+    """Two operands, or three for `.f32`; `.relu` also clamps at zero."""
+    lowest = code.name == "min"
+    kind = code.scalar(*_INTEGERS, *_PAIRS, *(one for one in _FLOATS if one.name != "f32x2"))
+    part = PACKED.get(kind.name, kind)
+    relu = (kind.kind == "s" and kind.bits == 32) and code.flag("relu")
+    if kind.kind != "f":
+        code.finish(operands=3)
+        pick = np.minimum if lowest else np.maximum
+
+        def choose(a: Array, b: Array) -> Array:
+            found: Array = pick(a, b)
+            return np.maximum(found, found.dtype.type(0)) if relu else found
+
+        return lambda issue: each_half(issue, kind, 2, choose)
+    ftz, propagate = code.flag("ftz"), code.flag("NaN")
+    xorsign = code.flag("xorsign") and code.flag("abs")
+    code.finish(operands=(3, 4) if kind == F32 else 3)
+    sources = len(code.operands) - 1
+    select = reals.smallest if lowest else reals.largest
+
+    def compute(first: Array, *others: Array) -> Array:
+        numbers = [reals.widen(one, part) for one in (first, *others)]
+        if ftz:
+            numbers = [reals.flush(one, part) for one in numbers]
+        found = np.abs(numbers[0]) if xorsign else numbers[0]
+        for other in numbers[1:]:
+            found = select(found, np.abs(other) if xorsign else other, propagate)
+        if xorsign:
+            negative = np.logical_xor.reduce([np.signbit(one) for one in numbers])
+            found = np.copysign(found, np.where(negative, -1.0, 1.0))
+        return reals.narrow(found, part)
+
+    return lambda issue: each_half(issue, kind, sources, compute)
+
+
+@instruction("neg", "abs")
+def sign(code: Decoder) -> Execute:
+    """The most negative integer stays what it is; for floats only the sign bit changes."""
+    negates = code.name == "neg"
+    kind = code.scalar(*_SIGNED, *(one for one in _FLOATS if one.name != "f32x2"))
+    part = PACKED.get(kind.name, kind)
+    ftz = kind.kind == "f" and kind != F64 and code.flag("ftz")
+    code.finish(operands=2)
+
+    def compute(values: Array) -> Array:
+        if kind.kind == "s":
+            return -values if negates else np.where(values < 0, -values, values)
+        if ftz:
+            values = reals.narrow(reals.flush(reals.widen(values, part), part), part)
+        top = part.storage.type(1 << part.bits - 1)
+        bits = to_bits(values, part)
+        return (bits ^ top if negates else bits & ~top).view(part.dtype)
+
+    return lambda issue: each_half(issue, kind, 1, compute)
+
+
+def _reciprocal(kind: ScalarType, a: Array) -> Array:
+    return _quotient(kind, np.ones_like(a), a)
+
+
+def _unary(function: Callable[[Array], Array]) -> Exact:
+    def compute(kind: ScalarType, a: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return function(a)
+
+    return compute
+
+
+_UNARY: dict[str, Exact] = {
+    "rcp": _reciprocal,
+    "sqrt": _unary(np.sqrt),
+    "rsqrt": _unary(lambda a: 1.0 / np.sqrt(a)),
+    "ex2": _unary(np.exp2),
+    "lg2": _unary(np.log2),
+    "sin": _unary(np.sin),
+    "cos": _unary(np.cos),
+    "tanh": _unary(np.tanh),
+}
+
+
+@instruction(*_UNARY)
+def unary(code: Decoder) -> Execute:
+    """`.approx` forms may be off by a few units in the last place on hardware; here they are the nearest value."""
+    kind = code.scalar(*(one for one in _FLOATS if one.name != "f32x2"))
+    exact = code.name in ("rcp", "sqrt")
+    code.need("approx", *(("rn",) if exact else ()))
+    return floating(code, kind, 1, _UNARY[code.name])

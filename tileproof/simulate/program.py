@@ -1,0 +1,294 @@
+"""A kernel ready to run: names resolved, variables placed, instructions decoded, control flow ordered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from tileproof.errors import SimulationError
+from tileproof.simulate import instructions, syntax
+from tileproof.simulate.geometry import SPECIAL_NAMES, SPECIAL_PREFIXES
+from tileproof.simulate.operands import (
+    Couple,
+    Location,
+    Negated,
+    Operand,
+    Register,
+    Sink,
+    Special,
+    Symbol,
+    Target,
+    Tuple,
+)
+from tileproof.simulate.registry import Decoder, Execute
+from tileproof.simulate.scalars import TYPES, ScalarType
+
+_ENDS = ("exit", "ret", "trap")
+
+MODULE_GLOBALS = 0x1_0000_0000
+"""Where `.global` variables of the module begin, below everything that the host passes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """A decoded instruction. `is_aligned`: a whole warp must execute it; `has_members`: its last operand is a membermask."""
+
+    opcode: str
+    operands: tuple[Operand, ...]
+    guard: Register | None
+    inverted: bool
+    line: int
+    text: str
+    is_aligned: bool
+    has_members: bool
+    is_uniform: bool
+    execute: Execute
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A variable and where it lies: `address` and `size` in bytes. A `size` of None is the launch's dynamic shared memory."""
+
+    variable: syntax.Variable
+    type: ScalarType
+    address: int
+    size: int | None
+    align: int
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """`ranks[i]` orders instruction i in control flow (see `machine`); `placed` is by state space."""
+
+    name: str
+    target: str
+    directives: Mapping[str, tuple[int, ...]]
+    placed: Mapping[str, tuple[Placed, ...]]
+    registers: tuple[Register, ...]
+    code: tuple[Instruction, ...]
+    ranks: npt.NDArray[np.int64]
+
+    @property
+    def static_shared(self) -> int:
+        """Bytes of `.shared` variables of stated size, with the gaps that their alignments make."""
+        return max((one.address + one.size for one in self.placed["shared"] if one.size is not None), default=0)
+
+
+@dataclass(slots=True)
+class _Scope:
+    parent: _Scope | None
+    names: dict[str, Register | Symbol | Target] = field(default_factory=dict)
+
+    def declare(self, name: str, what: Register | Symbol | Target, line: int) -> None:
+        if name in self.names:
+            raise SimulationError(f"line {line}: {name!r} is declared twice in one scope")
+        self.names[name] = what
+
+    def find(self, name: str) -> Register | Symbol | Target | None:
+        scope: _Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.parent
+        return None
+
+
+class Loader:
+    """Walks one kernel twice: declarations and labels first, then the operands that refer to them."""
+
+    def __init__(self, module: syntax.Module, kernel: syntax.Kernel, target: str) -> None:
+        self.module = module
+        self.kernel = kernel
+        self.target = target
+        self.registers: list[Register] = []
+        self.placed: dict[str, list[Placed]] = {space: [] for space in ("global", "shared", "local", "const", "param")}
+        self.found: list[tuple[syntax.Instruction, _Scope]] = []
+        self.dynamic: list[tuple[syntax.Variable, _Scope]] = []
+
+    def load(self) -> Program:
+        top = _Scope(None)
+        for variable in (*self.module.variables, *self.kernel.parameters):
+            self._place(variable, top)
+        self._walk(self.kernel.body, _Scope(top))
+        self._place_dynamic()
+        code = tuple(self._decode(written, scope) for written, scope in self.found)
+        return Program(
+            name=self.kernel.name,
+            target=self.target,
+            directives=self.kernel.directives,
+            placed={space: tuple(variables) for space, variables in self.placed.items()},
+            registers=tuple(self.registers),
+            code=code,
+            ranks=order(code),
+        )
+
+    def _walk(self, body: syntax.Scope, scope: _Scope) -> None:
+        for statement in body.statements:
+            match statement:
+                case syntax.RegisterDeclaration():
+                    self._declare(statement, scope)
+                case syntax.Variable():
+                    self._place(statement, scope)
+                case syntax.Label(name=name, line=line):
+                    scope.declare(name, Target(name, len(self.found)), line)
+                case syntax.Scope():
+                    self._walk(statement, _Scope(scope))
+                case syntax.Instruction():
+                    self.found.append((statement, scope))
+
+    def _type(self, name: str, line: int) -> ScalarType:
+        if name not in TYPES:
+            raise SimulationError(f"line {line}: .{name} is not a type that the simulator knows")
+        return TYPES[name]
+
+    def _declare(self, declaration: syntax.RegisterDeclaration, scope: _Scope) -> None:
+        scalar = self._type(declaration.type, declaration.line)
+        for name, count in declaration.names:
+            for full in [name] if count is None else [f"{name}{i}" for i in range(count)]:
+                register = Register(full, scalar, len(self.registers))
+                self.registers.append(register)
+                scope.declare(full, register, declaration.line)
+
+    def _place(self, variable: syntax.Variable, scope: _Scope) -> None:
+        """Places variables of a space one after another from its start, each at its alignment (its type's size unless stated)."""
+        scalar = self._type(variable.type, variable.line)
+        if variable.elements is None:
+            if variable.space != "shared":
+                raise SimulationError(f"line {variable.line}: {variable.name!r} has no size; only .extern .shared arrays may lack one")
+            self.dynamic.append((variable, scope))
+            return
+        start = MODULE_GLOBALS if variable.space == "global" else 0
+        taken = self.placed[variable.space]
+        end = max((one.address + (one.size or 0) for one in taken), default=start)
+        self._put(variable, scope, end, variable.elements * scalar.bytes, _alignment(variable, scalar))
+
+    def _place_dynamic(self) -> None:
+        """All arrays of unstated size share one place after the others (ISA 5.1.7 and 4.6, `.extern`)."""
+        end = max((one.address + (one.size or 0) for one in self.placed["shared"]), default=0)
+        align = max((_alignment(one, self._type(one.type, one.line)) for one, _ in self.dynamic), default=1)
+        for variable, scope in self.dynamic:
+            self._put(variable, scope, end, None, align)
+
+    def _put(self, variable: syntax.Variable, scope: _Scope, end: int, size: int | None, align: int) -> None:
+        scalar = self._type(variable.type, variable.line)
+        placed = Placed(variable, scalar, -(-end // align) * align, size, align)
+        self.placed[variable.space].append(placed)
+        scope.declare(variable.name, Symbol(variable.name, variable.space, placed.address), variable.line)
+
+    def _decode(self, written: syntax.Instruction, scope: _Scope) -> Instruction:
+        text = self.module.lines[written.line - 1].strip()
+        where = f"kernel {self.kernel.name!r}, line {written.line}, `{text}`"
+        entry = instructions.find(written.opcode)
+        if entry is None:
+            raise SimulationError(f"{where}: the simulator does not know the instruction {written.opcode}")
+        try:
+            operands = tuple(_resolve(operand, scope) for operand in written.operands)
+            guard = None if written.guard is None else _resolve(written.guard.register, scope)
+            if guard is not None and not (isinstance(guard, Register) and guard.type.kind == "p"):
+                raise SimulationError("a guard must be a .pred register")
+            execute = entry.decode(Decoder(written.opcode, entry.name, operands, self.target))
+        except SimulationError as error:
+            raise SimulationError(f"{where}: {error}") from None
+        words = written.opcode.split(".")
+        return Instruction(
+            opcode=written.opcode,
+            operands=operands,
+            guard=guard,
+            inverted=written.guard is not None and written.guard.inverted,
+            line=written.line,
+            text=text,
+            is_aligned="aligned" in words and not entry.name.startswith("bar"),
+            has_members=entry.members,
+            is_uniform=entry.name == "bra" and "uni" in words,
+            execute=execute,
+        )
+
+
+def _alignment(variable: syntax.Variable, scalar: ScalarType) -> int:
+    align = scalar.bytes if variable.align is None else variable.align
+    if align < 1 or align & align - 1:
+        raise SimulationError(f"line {variable.line}: {variable.name!r} has .align {align}, which is not a power of two")
+    return align
+
+
+def _resolve(operand: syntax.Operand, scope: _Scope) -> Operand:
+    match operand:
+        case syntax.Name(text="_"):
+            return Sink()
+        case syntax.Name(text=text):
+            found = scope.find(text)
+            if found is not None:
+                return found
+            if text in SPECIAL_NAMES or text.partition(".")[0] in SPECIAL_PREFIXES:
+                return Special(text)
+            raise SimulationError(f"{text!r} is not declared")
+        case syntax.Sum(base=base, offset=offset):
+            symbol = _resolve(base, scope)
+            if not isinstance(symbol, Symbol):
+                raise SimulationError(f"{base.text}+{offset}: only the address of a variable takes an offset here")
+            return Symbol(symbol.name, symbol.space, symbol.address + offset)
+        case syntax.Negation(operand=inner):
+            register = _resolve(inner, scope)
+            if not isinstance(register, Register):
+                raise SimulationError(f"!{inner.text}: only a predicate register can be negated")
+            return Negated(register)
+        case syntax.Pair(first=first, second=second):
+            one, two = _resolve(first, scope), _resolve(second, scope)
+            if not (isinstance(one, Register | Sink) and isinstance(two, Register | Sink)):
+                raise SimulationError(f"{first.text}|{second.text}: both must be registers")
+            return Couple(one, two)
+        case syntax.Vector(elements=elements):
+            return Tuple(tuple(_resolve(element, scope) for element in elements))
+        case syntax.Address(base=base, offset=offset, rest=rest):
+            start = base if isinstance(base, syntax.Integer) else _resolve(base, scope)
+            if not isinstance(start, Register | Symbol | syntax.Integer):
+                raise SimulationError("an address must start with a register, a variable or a number")
+            return Location(start, offset, tuple(_resolve(part, scope) for part in rest))
+        case syntax.Integer() | syntax.Real():
+            return operand
+
+
+def order(code: tuple[Instruction, ...]) -> npt.NDArray[np.int64]:
+    """Reverse postorder of the control flow graph, later text first where a branch forks.
+
+    A join comes after all paths that lead to it without going around a loop, and a loop's exit after its body.
+    """
+    count = len(code)
+    ranks = np.full(count, 0, np.int64)
+    seen = [False] * count
+    finished: list[int] = []
+    # Code that no path reaches is numbered too; it never runs.
+    for root in range(count):
+        if seen[root]:
+            continue
+        seen[root] = True
+        stack: list[tuple[int, Iterator[int]]] = [(root, _successors(code, root))]
+        while stack:
+            node, rest = stack[-1]
+            following = next((one for one in rest if not seen[one]), None)
+            if following is None:
+                finished.append(node)
+                stack.pop()
+            else:
+                seen[following] = True
+                stack.append((following, _successors(code, following)))
+        if root == 0:
+            reached = len(finished)
+    if count:
+        for place, node in enumerate([*reversed(finished[:reached]), *finished[reached:]]):
+            ranks[node] = place
+    return ranks
+
+
+def _successors(code: tuple[Instruction, ...], index: int) -> Iterator[int]:
+    instruction = code[index]
+    name = instruction.opcode.split(".")[0]
+    found = set()
+    if name == "bra":
+        found |= {operand.index for operand in instruction.operands if isinstance(operand, Target)}
+    if name not in (*_ENDS, "bra") or instruction.guard is not None:
+        found.add(index + 1)
+    return iter(sorted((one for one in found if one < len(code)), reverse=True))
