@@ -18,7 +18,7 @@ from tileproof.contracts.obligation import Address, Obligation, structural
 from tileproof.errors import CallError, LayoutError
 from tileproof.layouts import axes
 from tileproof.layouts.axes import Axis
-from tileproof.layouts.index import Index, Leaf, Relation, conjunction, const, leaf, leaves, substitute
+from tileproof.layouts.index import Index, Leaf, Relation, conjunction, const, leaf
 from tileproof.layouts.normal import normal
 from tileproof.layouts.view import Place, View
 
@@ -78,6 +78,11 @@ class Call:
         demand(
             "width", view.bits == bits, f"elements of {bits} bits", f"{view.dtype}, {view.bits} bits",
             "an element is as wide as the opcode's type; use view(dtype) to read the bits as another type",
+        )  # fmt: skip
+        strange = [a.name for a in view.tensor.layout.axes if a is not axes.m and not (a.thread and space == "registers")]
+        demand(
+            "space", not strange, "strides in storage only", f"{view.name} has strides on {', '.join(strange)}",
+            "memory belongs to no thread, and registers have no tensor-memory coordinates",
         )  # fmt: skip
         try:
             shape = view.extents
@@ -166,16 +171,16 @@ class Call:
             cta = known.get("cta_x", x), known.get("cta_y", y), known.get("cta_z", z)
         return Thread(warp, known.get("lane", anyone.lane), cta)
 
-    @cached_property
-    def coordinates(self) -> dict[Leaf, Index]:
-        """What each thread axis is for the executing thread."""
-        return self.launch.coordinates(self.thread)
-
     def here(self, expression: Any) -> Any:
         """An expression of the user's, seen by the executing thread."""
-        if not _mentions_thread(expression):
-            return expression
-        return substitute(expression, self.coordinates)
+        return self.launch.seen_by(self.thread, expression)
+
+    @cached_property
+    def reachable(self) -> Relation:
+        """What has to be possible for some thread, or the call is never reached."""
+        anyone = self.launch.thread()
+        stated = conjunction((*self.launch.assumptions, self.launch.active))
+        return conjunction((self.launch.seen_by(anyone, stated), self.launch.exists(anyone)))
 
     @cached_property
     def facts(self) -> Relation:
@@ -184,13 +189,6 @@ class Call:
         if isinstance(self.parameters.get("pred"), Relation):
             stated.append(self.parameters["pred"])
         return conjunction((self.here(conjunction(stated)), self.launch.exists(self.thread)))
-
-
-def _mentions_thread(expression: Any) -> bool:
-    found = expression.memo.get("threaded")
-    if found is None:
-        found = expression.memo["threaded"] = any(v.kind == "thread" for v in leaves(expression))
-    return bool(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,10 +224,10 @@ class Operand:
         A layout may speak of lane and warp, of ``tx``, of ``tid_in_wg``, or of ``wid_in_wg`` and ``wgid``; what it
         leaves out is zero. Coordinates that the scope leaves open need no mention.
         """
-        values = self.call.launch.coordinates(thread)
+        launch = self.call.launch
         for axis, found in owner.items():
             if axis.thread:
-                yield axis, found, values[axis.as_index().args[0]]
+                yield axis, found, launch.value_on(axis.name, thread)
         named = {a.name for a in owner}
         whole_warp = self.call.scope in ("cta", "cluster")
         if not named & {"laneid", "tx", "tid_in_wg"}:
@@ -249,7 +247,7 @@ class Operand:
             for name in self.call.group_axes:
                 rank_axis = ranks.get(name)
                 if rank_axis is not None and rank_axis.name not in named:
-                    yield rank_axis, const(0), values[rank_axis.as_index().args[0]]
+                    yield rank_axis, const(0), launch.value_on(rank_axis.name, thread)
 
 
 def parameter(call: Call, name: str, allowed: bool, why: str) -> Any:

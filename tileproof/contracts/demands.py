@@ -42,15 +42,19 @@ def in_bounds(call: Call, operand: Operand) -> Iterator[Obligation]:
 
 
 def in_storage(call: Call, operand: Operand, atom: Sequence[Index], nbytes: int) -> Iterator[Obligation]:
-    """``nbytes`` bytes from element ``atom`` on lie in the storage that the tensor is declared over."""
+    """``nbytes`` bytes from element ``atom`` on lie in the tensor's storage.
+
+    Storage that was made for the tensor holds all that its shape allows, so there being in bounds is enough.
+    """
     tensor = operand.view.tensor
-    size = tensor.storage.size
-    if not tensor.declared or size is None:
+    if not tensor.declared and tensor.starts_inside:
         return
     address = operand.address(atom)
+    end = address.offset + nbytes
+    size = tensor.storage.size if tensor.declared else None
     yield within(
-        f"{call.family}.in-storage", address.offset, address.offset + nbytes, size, f"bytes of {tensor.storage.name}",
-        "a view stays inside the storage that it is declared over", COMMON, address,
+        f"{call.family}.in-storage", address.offset, end, end if size is None else size,
+        f"bytes of {tensor.storage.name}", "a view stays inside its storage", COMMON, address,
     )  # fmt: skip
 
 
@@ -118,11 +122,6 @@ def converged(call: Call) -> Iterator[Obligation]:
         if call.collective:
             raise CallError(f"{call.form.spelling} is executed by a whole warp: its scope is warp or wider, not thread")
         return
-    if unit == "warpgroup" and launch.threads % 128 and launch.active.value is True:
-        yield structural(
-            f"{call.family}.converged", False, "whole warpgroups of 128 threads",
-            f"a block of {launch.threads} threads", "a warpgroup is four whole warps", COMMON,
-        )  # fmt: skip
     member = call.thread
     if call.collective:
         member = Thread(member.warp, leaf(Leaf("lane", "thread", 0, 31, uniform="thread")), member.cta)
@@ -135,9 +134,9 @@ def converged(call: Call) -> Iterator[Obligation]:
         other = Thread(other.warp, other.lane, member.cta)
     active = launch.active
     own = {v: leaf(twin([v])[v].args[0]) for v in leaves(active) if v.kind == "symbol" and not shared_by(v.uniform, unit)}
-    seen_by_other = substitute(substitute(active, own), launch.coordinates(other))
-    seen_by_member = substitute(active, launch.coordinates(member))
-    assumed = substitute(conjunction(launch.assumptions), launch.coordinates(member))
+    seen_by_other = launch.seen_by(other, substitute(active, own))
+    seen_by_member = launch.seen_by(member, active)
+    assumed = launch.seen_by(member, conjunction(launch.assumptions))
     reached = conjunction((assumed, launch.exists(other), seen_by_other))
     yield Obligation(
         f"{call.family}.converged",
@@ -148,9 +147,9 @@ def converged(call: Call) -> Iterator[Obligation]:
         needed=("an active thread: warp {}, lane {}", (member.warp, member.lane)),
         found=(f"it does not reach the call, or is not one of the {launch.threads} threads of the block; warp {{}}, lane {{}} does reach it",
                (other.warp, other.lane)),
-        in_context=False,
+        in_context=False, subject=(member.warp, member.lane),
     )  # fmt: skip
-    anyone = launch.thread(2)
+    anyone = launch.thread()
     if unit == "warpgroup":
         anyone = Thread(anyone.warp % 4, anyone.lane, anyone.cta)
     covered = conjunction(
@@ -161,14 +160,14 @@ def converged(call: Call) -> Iterator[Obligation]:
         )
         if value is not None
     )
-    full = launch.thread(2)
+    full = launch.thread()
     yield Obligation(
         f"{call.family}.covered", "every thread that reaches the call has its element of the group", COMMON,
         covered,
-        conjunction((substitute(conjunction((*launch.assumptions, active)), launch.coordinates(full)), launch.exists(full))),
+        conjunction((launch.seen_by(full, conjunction((*launch.assumptions, active))), launch.exists(full))),
         needed=(f"a group of {call._shape_text(())} extents {call.group_extents} that has the thread", ()),
         found=("no element for warp {}, lane {}", (full.warp, full.lane)),
-        in_context=False,
+        in_context=False, subject=(full.warp, full.lane),
     )  # fmt: skip
     if unit == "cluster":
         yield from _cluster_extents(call)
@@ -205,18 +204,18 @@ def warp_uniform(call: Call, operand: Operand, atom: Sequence[Index], section: s
     two = Thread(call.thread.warp, launch.thread(1).lane, call.thread.cta)
     renamed = {v: twin([v])[v] for v in varying if v.kind == "symbol"}
     stated = conjunction((*launch.assumptions, launch.active))
-    first = substitute(offset, launch.coordinates(one))
-    second = substitute(substitute(offset, renamed), launch.coordinates(two))
+    first = launch.seen_by(one, offset)
+    second = launch.seen_by(two, substitute(offset, renamed))
     yield Obligation(
         f"{call.family}.uniform", "all lanes of the warp see the same region", section,
         first == second,
         conjunction((
-            substitute(stated, launch.coordinates(one)),
-            substitute(substitute(stated, renamed), launch.coordinates(two)),
+            launch.seen_by(one, stated),
+            launch.seen_by(two, substitute(stated, renamed)),
         )),
         needed=("one region for the whole warp", ()),
         found=(f"{operand.view.name} at byte offset {{}} for lane {{}} and {{}} for lane {{}}", (first, one.lane, second, two.lane)),
-        in_context=False,
+        in_context=False, subject=(two.warp, two.lane),
     )  # fmt: skip
 
 

@@ -9,11 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from tileproof.errors import CallError
 from tileproof.layouts import axes
-from tileproof.layouts.index import Index, Leaf, Relation, as_relation, conjunction, const, leaf, truth
+from tileproof.layouts.index import (
+    Index,
+    Leaf,
+    Relation,
+    as_relation,
+    conjunction,
+    const,
+    leaf,
+    leaves,
+    substitute,
+    truth,
+)
+from tileproof.layouts.normal import decide
 
 Scope = Literal["thread", "warp", "warpgroup", "cta", "cluster"]
 SCOPES: tuple[str, ...] = get_args(Scope)
@@ -96,7 +108,7 @@ class Launch:
         """An arbitrary thread; different copies are different unknowns."""
         return Thread(
             leaf(Leaf("warp", "thread", 0, self.warps - 1, copy=copy, uniform="warp")),
-            leaf(Leaf("lane", "thread", 0, min(31, self.threads - 1), copy=copy, uniform="thread")),
+            leaf(Leaf("lane", "thread", 0, 31, copy=copy, uniform="thread")),
             self.cta(copy),
         )
 
@@ -110,30 +122,43 @@ class Launch:
         return x, y, z
 
     def exists(self, thread: Thread) -> Relation:
-        """Whether the thread is one of the block; only a partial last warp leaves that open."""
-        if self.threads % 32 == 0:
-            return truth(True)
-        return thread.warp * 32 + thread.lane < self.threads
+        """Whether the thread is one of the block."""
+        return decide(thread.warp * 32 + thread.lane < self.threads)
 
-    def coordinates(self, thread: Thread) -> dict[Leaf, Index]:
-        """The value of every thread axis for ``thread``, to substitute into what the user wrote."""
-        linear = thread.warp * 32 + thread.lane
+    def seen_by(self, thread: Thread, expression: Any) -> Any:
+        """An expression of the user's with the thread axes as ``thread`` has them."""
+        used = _thread_axes(expression)
+        return substitute(expression, {v: self.value_on(v.name, thread) for v in used}) if used else expression
+
+    def value_on(self, axis: str, thread: Thread) -> Index:
+        """The value that ``thread`` has on a thread axis."""
         x, y, _ = self.block
-        one_dimensional = self.block[1] == self.block[2] == 1
-        values = {
-            axes.laneid: thread.lane,
-            axes.warpid: thread.warp,
-            axes.wid_in_wg: thread.warp % 4,
-            axes.wgid: thread.warp // 4,
-            axes.tid_in_wg: thread.warp % 4 * 32 + thread.lane,
-            axes.tx: linear if one_dimensional else linear % x,
-            axes.ty: linear // x % y,
-            axes.tz: linear // (x * y),
-            axes.cbx: thread.cta[0],
-            axes.cby: thread.cta[1],
-            axes.cbz: thread.cta[2],
-        }
-        return {axis.as_index().args[0]: value for axis, value in values.items()}
+        match axis:
+            case "laneid":
+                return thread.lane
+            case "warpid":
+                return thread.warp
+            case "wid_in_wg":
+                return thread.warp % 4
+            case "wgid":
+                return thread.warp // 4
+            case "tid_in_wg":
+                return thread.warp % 4 * 32 + thread.lane
+            case "cbx" | "cby" | "cbz":
+                return thread.cta["xyz".index(axis[2])]
+        linear = thread.warp * 32 + thread.lane
+        if axis == "tx":
+            return linear if self.block[1] == self.block[2] == 1 else linear % x
+        return linear // x % y if axis == "ty" else linear // (x * y)
+
+
+def _thread_axes(expression: Any) -> list[Leaf]:
+    """The thread axes that an expression names."""
+    found: list[Leaf] | None = expression.memo.get("thread axes")
+    if found is None:
+        found = [v for v in leaves(expression) if v.kind == "thread" and v.name in axes.AXES]
+        expression.memo["thread axes"] = found
+    return found
 
 
 def _relations(items: Relation | Iterable[Relation] | object) -> tuple[Relation, ...]:

@@ -1,7 +1,7 @@
 """Which tokens may fill the slots of an instruction: the rules of its record, applied slot by slot.
 
-A rule is tested as soon as the last slot that it reads is filled, so a search for legal spellings never walks far
-into illegal ones.
+A rule is tested as soon as the last slot that it reads is filled, so a search for legal spellings never walks
+far into illegal ones.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def spellings(instruction: Instruction, depth: int, values: dict[str, Value]) ->
 
 
 def continuations(instruction: Instruction, before: Sequence[str]) -> list[tuple[Slot, list[str]]]:
-    """For each slot that may follow the tokens before, its tokens from which a legal spelling can be completed.
+    """For each slot that may follow the tokens before, its tokens from which a legal spelling can be reached.
 
     After tokens that are out of order or already illegal, it is every token of the slots that could follow.
     """

@@ -46,7 +46,9 @@ class Obligation:
     ``id`` is stable (``ld.aligned``), ``sentence`` says the demand, ``section`` where it comes from. ``needed`` and
     ``found`` tell a failure: text with ``{}`` for the value of each expression. ``address`` is the byte address, or
     register, that a failure is at. ``injective`` names the value and the coordinates when the claim is that different
-    coordinates have different values. A ``hazard`` is reported beside the verdict.
+    coordinates have different values. ``in_context`` obligations may use what the executing thread knows; the others
+    speak of several threads, bring all their premises, and name in ``subject`` the warp and lane that a failure is told of.
+    A ``hazard`` is reported beside the verdict.
     """
 
     id: str
@@ -59,6 +61,7 @@ class Obligation:
     address: Address | None = None
     injective: tuple[Index, tuple[Leaf, ...]] | None = None
     in_context: bool = True
+    subject: tuple[Index, Index] | None = None
     hazard: bool = False
 
 

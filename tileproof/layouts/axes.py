@@ -6,6 +6,7 @@ A thread axis is also the number that the executing thread sees, so ``laneid // 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tileproof.errors import LayoutError
@@ -33,6 +34,9 @@ class Axis(Operand):
 
     def __repr__(self) -> str:
         return self.name
+
+    def __reduce__(self) -> tuple[Callable[[str], Axis], tuple[str]]:
+        return axis, (self.name,)  # an axis is known by identity, so a copy is the same object
 
 
 @dataclass(frozen=True, eq=False)

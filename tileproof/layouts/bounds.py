@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import gcd
 
-from tileproof.layouts.index import Index, Leaf
+from tileproof.layouts.index import Index, Leaf, arguments_first
 
 Interval = tuple[int | None, int | None]
 Congruence = tuple[int, int]
@@ -19,7 +19,12 @@ def bounds(node: Index) -> Interval:
     """Inclusive least and greatest value; ``None`` where there is no bound."""
     found: Interval | None = node.memo.get("bounds")
     if found is None:
-        found = node.memo["bounds"] = _bounds(node)
+        try:
+            found = _bounds(node)
+        except RecursionError:
+            arguments_first(lambda part: isinstance(part, Index) and bounds(part), node)
+            found = _bounds(node)
+        node.memo["bounds"] = found
     return found
 
 
@@ -64,7 +69,9 @@ def _bitwise(op: str, a: Interval, b: Interval) -> Interval:
     lo = 0 if op == "xor" else max(a[0] or 0, b[0] or 0)
     if a[1] is None or b[1] is None:
         return lo, None
-    return lo, min((1 << max(a[1].bit_length(), b[1].bit_length())) - 1, a[1] + b[1])
+    # Only bits that the other side can have are set: a | b and a ^ b are at most a | (all bits of b's width).
+    above = (1 << a[1].bit_length()) - 1, (1 << b[1].bit_length()) - 1
+    return lo, min(a[1] | above[1], b[1] | above[0], a[1] + b[1])
 
 
 def _leaf(variable: Leaf) -> Interval:
@@ -134,7 +141,12 @@ def congruence(node: Index) -> Congruence:
     """``(modulus, residue)``: the value is ``residue`` modulo ``modulus``, or equals it when the modulus is 0."""
     found: Congruence | None = node.memo.get("congruence")
     if found is None:
-        found = node.memo["congruence"] = _congruence(node)
+        try:
+            found = _congruence(node)
+        except RecursionError:
+            arguments_first(lambda part: isinstance(part, Index) and congruence(part), node)
+            found = _congruence(node)
+        node.memo["congruence"] = found
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tileproof.errors import LayoutError
-from tileproof.layouts.index import Leaf
+from tileproof.layouts.index import Leaf, arguments_first
 
 
 def _python(op: str) -> Callable[..., Any]:
@@ -83,4 +83,8 @@ def _walk(expression: Any, values: Mapping[Leaf, Any], table: Mapping[str, Calla
             done[node.uid] = result
         return result
 
-    return visit(expression)
+    try:
+        return visit(expression)
+    except RecursionError:
+        arguments_first(visit, expression)
+        return visit(expression)

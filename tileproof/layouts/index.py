@@ -16,6 +16,7 @@ Machine width never enters here; it is an obligation of its own.
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Union
@@ -58,6 +59,8 @@ class Leaf:
 _serial = itertools.count()
 _interned: dict[tuple[Any, ...], Any] = {}
 _INTERN_LIMIT = 400_000
+# Variables are never forgotten, so one variable is one node for good.
+_leaves: dict[Leaf, Index] = {}
 
 
 def _intern(cls: type[Any], op: str, args: tuple[Any, ...], key: tuple[Any, ...]) -> Any:
@@ -66,10 +69,14 @@ def _intern(cls: type[Any], op: str, args: tuple[Any, ...], key: tuple[Any, ...]
         if len(_interned) > _INTERN_LIMIT:
             # Sharing is a saving, not a promise: nothing is wrong if equal nodes are built twice after this.
             _interned.clear()
-        node = object.__new__(cls)
-        node.op, node.args, node.uid, node.memo = op, args, next(_serial), {}
-        found = _interned.setdefault(key, node)
+        found = _interned.setdefault(key, _make(cls, op, args))
     return found
+
+
+def _make(cls: type[Any], op: str, args: tuple[Any, ...]) -> Any:
+    node = object.__new__(cls)
+    node.op, node.args, node.uid, node.memo = op, args, next(_serial), {}
+    return node
 
 
 class Expression:
@@ -88,6 +95,13 @@ class Expression:
         from tileproof.layouts.text import expression_text
 
         return expression_text(self)
+
+    @property
+    def sympy(self) -> Any:
+        """The same as a SymPy expression, to go on with or to print; as an index or relation it reads back."""
+        from tileproof.layouts.sympy_reading import to_sympy
+
+        return to_sympy(self)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return _rebuild, (type(self), self.op, self.args)
@@ -265,8 +279,10 @@ def truth(value: bool) -> Relation:
 
 
 def leaf(variable: Leaf) -> Index:
-    result: Index = _intern(Index, "leaf", (variable,), ("leaf", variable))
-    return result
+    found = _leaves.get(variable)
+    if found is None:
+        found = _leaves.setdefault(variable, _make(Index, "leaf", (variable,)))
+    return found
 
 
 def add(a: Index, b: Index) -> Index:
@@ -495,9 +511,12 @@ def as_index(value: IndexLike | object) -> Index:
         from tileproof.layouts.sympy_reading import index_from_sympy
 
         return index_from_sympy(value)
-    if hasattr(value, "__index__"):
-        return const(int(value.__index__()))
-    raise LayoutError(f"an index must be an integer, a symbol, an Index or a SymPy expression, got {value!r}")
+    try:
+        return const(operator.index(value))  # type: ignore[arg-type]
+    except TypeError:
+        raise LayoutError(
+            f"an index must be an integer, a symbol, an Index or a SymPy expression, got {value!r}"
+        ) from None
 
 
 def _is_sympy(value: object) -> bool:
@@ -533,6 +552,12 @@ def postorder(*expressions: Expression) -> list[Any]:
             if node.op not in ("leaf", "const", "truth"):
                 stack.extend((argument, False) for argument in reversed(node.args))
     return order
+
+
+def arguments_first(reading: Callable[[Any], object], expression: Expression) -> None:
+    """Apply a reading that remembers its results to each part, for an expression too deep to recurse into."""
+    for part in postorder(expression)[:-1]:
+        reading(part)
 
 
 def leaves(*expressions: Expression) -> list[Leaf]:
@@ -595,4 +620,8 @@ def substitute(expression: Any, replacement: dict[Leaf, Index]) -> Any:
             done[node.uid] = result
         return result
 
-    return visit(expression)
+    try:
+        return visit(expression)
+    except RecursionError:
+        arguments_first(visit, expression)
+        return visit(expression)

@@ -17,7 +17,7 @@ from functools import cached_property
 from tileproof.errors import LayoutError
 from tileproof.layouts.axes import Axis, Strided, m
 from tileproof.layouts.index import Index, IndexLike, as_index, const
-from tileproof.layouts.normal import decide, normal, simplify
+from tileproof.layouts.normal import decide, simplify
 from tileproof.layouts.swizzle import Swizzle
 
 
@@ -188,6 +188,11 @@ class TileLayout:
         for offset in self.spec.offsets:
             contribute(offset.axis, offset.stride)
         if self.swizzle is not None:
+            if self.swizzle.unit == "byte":
+                raise LayoutError(
+                    f"{self.swizzle} permutes bytes; give the layout to a tensor, whose element type says how many "
+                    "elements that is, or use Swizzle.in_elements"
+                )
             result[m] = self.swizzle.apply(result.get(m, const(0)))
         return result
 
@@ -231,5 +236,5 @@ def _equal(a: Index, b: Index) -> bool:
 def _smaller(a: Index, b: Index) -> bool:
     if a.value is not None and b.value is not None:
         return a.value < b.value
-    # Symbolic sizes: the side with fewer factors is the smaller one, as in n against n*4.
-    return len(normal(a).terms) <= len(normal(b).terms) and a.value is not None
+    # Symbolic sizes: what divides the other one is the smaller one, as n divides 4*n; a number is smaller than n.
+    return a.value is not None or (b.value is None and simplify(b % a).value == 0)

@@ -14,7 +14,7 @@ from typing import Any
 
 from tileproof.layouts import index as ix
 from tileproof.layouts.bounds import Interval, bounds, congruence, scale
-from tileproof.layouts.index import Index, Relation
+from tileproof.layouts.index import Index, Relation, arguments_first
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,12 @@ def normal(node: Index) -> Affine:
     """The normal form of an index."""
     found: Affine | None = node.memo.get("normal")
     if found is None:
-        found = node.memo["normal"] = _normal(node)
+        try:
+            found = _normal(node)
+        except RecursionError:
+            arguments_first(lambda part: isinstance(part, Index) and normal(part), node)
+            found = _normal(node)
+        node.memo["normal"] = found
     return found
 
 
@@ -64,7 +69,12 @@ def decide(relation: Relation) -> Relation:
     """An equivalent relation; a constant when bounds, residues or the normal form decide it."""
     found: Relation | None = relation.memo.get("simple")
     if found is None:
-        found = relation.memo["simple"] = _decide(relation)
+        try:
+            found = _decide(relation)
+        except RecursionError:
+            arguments_first(lambda part: isinstance(part, Relation) and decide(part), relation)
+            found = _decide(relation)
+        relation.memo["simple"] = found
     return found
 
 
@@ -191,6 +201,19 @@ def _split_multiples(a: Affine, d: int) -> tuple[Affine, Affine]:
     return Affine(a.constant // d, whole), Affine(a.constant % d, rest)
 
 
+def _split_low(a: Affine, d: int) -> tuple[Affine, Affine] | None:
+    """``a == high + low`` with ``0 <= low < g`` for some ``g`` that divides both ``d`` and ``high``."""
+    common = {atom: gcd(factor * gcd(*congruence(atom)), d) for atom, factor in a.terms.items()}
+    for g in sorted(set(common.values()), reverse=True):
+        low = Affine(a.constant % g, {atom: c for atom, c in a.terms.items() if common[atom] % g})
+        lo, hi = low.bounds()
+        if g > 1 and (low.terms or low.constant) and lo is not None and hi is not None and lo // g == hi // g:
+            shift = lo // g * g
+            low = Affine(low.constant - shift, low.terms)
+            return combine(a, low, -1), low
+    return None
+
+
 def _divide(a: Affine, b: Affine) -> Affine:
     if b.terms:
         return _divide_by_symbol(a, b)
@@ -204,6 +227,9 @@ def _divide(a: Affine, b: Affine) -> Affine:
         # (g*x + c) // (g*e) == (x + c // g) // e
         reduced = Affine(rest.constant // common, {t: c // common for t, c in rest.terms.items()})
         return combine(whole, _divide(reduced, _number(d // common)))
+    parts = _split_low(rest, d)
+    if parts is not None:
+        return combine(whole, _divide(parts[0], b))  # (g*x + r) // (g*e) == (g*x) // (g*e) for 0 <= r < g
     if rest.constant == 0 and len(rest.terms) == 1:
         (atom, factor), = rest.terms.items()
         if factor == 1 and atom.op == "div" and atom.args[1].op == "const":
@@ -279,6 +305,9 @@ def _modulo(a: Affine, b: Affine) -> Affine:
         # (g*x + c) % (g*e) == g*((x + c // g) % e) + c % g
         inner = Affine(reduced.constant // common, {t: c // common for t, c in rest.items()})
         return combine(_number(reduced.constant % common), _modulo(inner, _number(d // common)), common)
+    parts = _split_low(reduced, d)
+    if parts is not None:
+        return combine(_modulo(parts[0], b), parts[1])  # (g*x + r) % (g*e) == (g*x) % (g*e) + r for 0 <= r < g
     if reduced.constant == 0 and len(rest) == 1:
         (atom, factor), = rest.items()
         if factor == 1 and atom.op == "mod" and atom.args[1].op == "const" and atom.args[1].args[0] % d == 0:

@@ -68,6 +68,9 @@ def rearrange(view: View, pattern: str, sizes: Mapping[str, int]) -> View:
     unknown = set(sizes) - set(names)
     if unknown:
         raise LayoutError(f"rearrange {pattern!r}: no dimension is named {', '.join(sorted(unknown))}")
+    for name, size in sizes.items():
+        if as_index(size).value is None or as_index(size).value < 1:  # type: ignore[operator]
+            raise LayoutError(f"rearrange {pattern!r}: {name}={size}; sizes are positive integers")
     extent = _extents(view, left, sizes, pattern)
 
     def mapping(x: Sequence[Index]) -> list[Index]:
@@ -100,8 +103,6 @@ def _extents(view: View, left: list[list[str]], sizes: Mapping[str, int], patter
             )
         for name in group:
             if name in sizes:
-                if sizes[name] < 1:
-                    raise LayoutError(f"rearrange {pattern!r}: {name}={sizes[name]}; sizes are at least 1")
                 extent[name] = as_index(sizes[name])
         if len(open_names) > 1:
             raise LayoutError(

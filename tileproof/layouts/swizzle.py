@@ -50,12 +50,13 @@ class Swizzle:
         """The same permutation in units of elements of ``element_bits`` bits."""
         if self.unit == "element" or self.bits == 0:
             return self if self.unit == "element" else Swizzle(0, 0, 0)
-        finer = (element_bits // 8).bit_length() - 1
-        if element_bits % 8 or element_bits != 8 << finer or self.base < finer:
+        piece, rest = divmod(8 << self.base, element_bits)
+        if rest or piece & (piece - 1):
             raise LayoutError(
-                f"{self} permutes pieces of {1 << self.base} bytes, which is no whole number of {element_bits}-bit elements"
+                f"{self} permutes pieces of {1 << self.base} bytes, which {element_bits}-bit elements do not fill "
+                "by a power of two"
             )
-        return Swizzle(self.bits, self.base - finer, self.shift)
+        return Swizzle(self.bits, piece.bit_length() - 1, self.shift)
 
     def apply(self, offset: IndexLike) -> Index:
         """Where ``offset`` (in this swizzle's unit) is stored."""

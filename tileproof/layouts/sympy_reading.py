@@ -1,8 +1,9 @@
 """The SymPy reading: an expression as people write and read it, and back.
 
-``to_sympy`` gives ``floor(i/8)``, ``Mod(i, 8)``, ``Min``, ``Piecewise`` and, for bit operations, the functions
-``xor``, ``bitand`` and ``bitor`` of this module. ``index_from_sympy`` understands these, ``ceiling``, ``Abs`` and
-small powers. Fractions may stand only inside ``floor`` and ``ceiling``, where they become floor division.
+``to_sympy`` gives ``floor(i/8)``, ``Mod(i, 8)``, ``Min``, ``Piecewise`` and, for bit operations, the
+functions ``xor``, ``bitand`` and ``bitor`` of this module. ``index_from_sympy`` understands these,
+``ceiling``, ``Abs`` and small powers. Fractions may stand only inside ``floor`` and ``ceiling``, where they
+become floor division.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from sympy.logic import boolalg
 
 from tileproof.errors import LayoutError
 from tileproof.layouts import index as ix
-from tileproof.layouts.index import Index, Leaf, Relation, const, leaf, postorder, truth
+from tileproof.layouts.index import Expression, Index, Leaf, Relation, const, leaf, postorder, truth
 
 GREATEST_POWER = 16
 """The greatest exponent that is written out as a product."""
@@ -38,7 +39,7 @@ class IndexSymbol(sympy.Symbol):  # type: ignore[misc]
         return (self.variable,), {}
 
     def _hashable_content(self) -> tuple[Any, ...]:
-        return (*super()._hashable_content(), self.variable)
+        return (*super()._hashable_content(), repr(self.variable))  # SymPy orders symbols by what is here
 
 
 def _assumptions(variable: Leaf) -> dict[str, bool]:
@@ -109,11 +110,12 @@ _TO_SYMPY: dict[str, Callable[..., Any]] = {
 }
 
 
-def to_sympy(node: Index | Relation) -> Any:
+def to_sympy(node: Expression) -> Any:
     """The expression as a ``sympy.Expr`` or ``sympy.Boolean``; SymPy may simplify it while it is built.
 
     Raises :class:`LayoutError` when two different variables would print under one name.
     """
+    _distinct_names(ix.leaves(node))
     done: dict[int, Any] = {}
     for part in postorder(node):
         if part.op == "leaf":
@@ -122,7 +124,6 @@ def to_sympy(node: Index | Relation) -> Any:
             done[part.uid] = sympy.sympify(part.args[0])
         else:
             done[part.uid] = _TO_SYMPY[part.op](*(done[a.uid] for a in part.args))
-    _distinct_names(part.args[0] for part in postorder(node) if part.op == "leaf")
     return done[node.uid]
 
 
@@ -187,6 +188,9 @@ def _truth(e: Any) -> Relation:
         return ix.disjunction(_truth(a) for a in _in_order(e))
     if e.func is sympy.Not:
         return ix.negate(_truth(e.args[0]))
+    if e.func is sympy.ITE:  # what SymPy makes of a comparison with a Piecewise
+        condition, a, b = map(_truth, e.args)
+        return (condition & a) | (~condition & b)
     raise LayoutError(f"{e} is no relation: comparisons, And, Or and Not of them are understood")
 
 
@@ -210,8 +214,8 @@ def _integer(e: Any) -> Index:
     if isinstance(e, boolalg.Boolean):
         raise LayoutError(f"{e} is a truth value; an integer expression is needed here")
     raise LayoutError(
-        f"{e} is no integer expression that tileproof knows; integer symbols may be combined by + - *, floor, "
-        "ceiling, Mod, Min, Max, Abs, Piecewise, xor, bitand, bitor and small constant powers"
+        f"{e} is no integer expression that tileproof knows; integer symbols may be combined by + - *, "
+        "floor, ceiling, Mod, Min, Max, Abs, Piecewise, xor, bitand, bitor and small constant powers"
     )
 
 
@@ -236,12 +240,12 @@ def _fraction(e: Any) -> tuple[Index, Index]:
         return const(int(e.p)), const(int(e.q))
     if e.is_Add:
         total = const(0), const(1)
-        for term in e.args:
+        for term in e.as_ordered_terms():
             total = _sum(total, _fraction(term))
         return total
     if e.is_Mul:
         numerator, denominator = const(1), const(1)
-        for factor in e.args:
+        for factor in e.as_ordered_factors():
             n, d = _fraction(factor)
             numerator, denominator = numerator * n, denominator * d
         return numerator, denominator

@@ -11,7 +11,7 @@ from tileproof.errors import LayoutError
 from tileproof.layouts.axes import m
 from tileproof.layouts.bounds import bounds
 from tileproof.layouts.dtypes import dtype_bits, dtype_name
-from tileproof.layouts.index import Index, IndexLike, Leaf, as_index, const, leaf, leaves
+from tileproof.layouts.index import Index, IndexLike, Leaf, as_index, const, leaf, leaves, leaves
 from tileproof.layouts.layout import Spec, TileLayout, factors, row_major
 from tileproof.layouts.normal import simplify
 from tileproof.layouts.view import View, ViewOperations, coordinate
@@ -45,7 +45,8 @@ class Tensor(ViewOperations):
     """Storage read through a layout. Made by :func:`tensor` and :meth:`Tensor.declare`.
 
     ``shape`` counts elements and may be symbolic; ``offset`` is where the tensor starts in its storage, in bytes;
-    ``declared`` says that the storage was there before, so that staying inside it has to be proved.
+    ``declared`` says that the storage was there before, so that staying inside it has to be proved; ``starts_inside`` that
+    the layout is sure not to reach before the start of its storage.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Tensor(ViewOperations):
     storage: Storage
     offset: Index
     declared: bool = False
+    starts_inside: bool = True
 
     @property
     def space(self) -> Space:
@@ -117,6 +119,10 @@ def _layout(name: str, sizes: tuple[Index, ...], dtype: str, layout: TileLayout 
     return layout
 
 
+def _last(extent: Index) -> int | None:
+    return None if extent.value is None else extent.value - 1
+
+
 def tensor(
     name: str,
     shape: Sequence[IndexLike] | IndexLike,
@@ -148,13 +154,17 @@ def tensor(
         align = 1 if space == "registers" else GLOBAL_ALIGNMENT if space == "global" else natural
     if align < 1 or align & (align - 1):
         raise LayoutError(f"tensor {name}: align must be a power of two in bytes, got {align}")
-    offset = made.place(sizes, [coordinate(d, n) for d, n in enumerate(sizes)]).get(m, const(0))
+    replicas = [leaf(Leaf(f"r{k}", "replica", 0, _last(f.extent))) for k, f in enumerate(made.spec.replicas)]
+    offset = made.place(sizes, [coordinate(d, n) for d, n in enumerate(sizes)], replicas).get(m, const(0))
     least, greatest = bounds(simplify(offset))
-    if least is not None and least < 0:
+    static = not leaves(*sizes, *(f.stride for f in made.spec.factors), *(o.stride for o in made.spec.offsets))
+    if static and least is not None and least < 0:
         raise LayoutError(
             f"tensor {name}: its layout {made!r} reaches storage offset {least}; add an offset of {-least} to it"
         )
     size = None if greatest is None else const(-(-(greatest + 1) * dtype_bits(kind) // 8))
-    if size is None and layout is None:
+    if layout is None:
         size = simplify(made.size * dtype_bits(kind) // 8)
-    return Tensor(name, sizes, kind, made, Storage(name, space, align, size), const(0))
+    return Tensor(
+        name, sizes, kind, made, Storage(name, space, align, size), const(0), starts_inside=static or layout is None
+    )

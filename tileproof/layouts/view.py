@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from tileproof.errors import LayoutError
 from tileproof.layouts.axes import Axis, m
+from tileproof.layouts.bounds import is_multiple
 from tileproof.layouts.dtypes import dtype_bits, dtype_name
 from tileproof.layouts.index import Index, IndexLike, Leaf, as_index, const, leaf, substitute
 from tileproof.layouts.layout import row_major
-from tileproof.layouts.normal import normal, simplify
+from tileproof.layouts.normal import simplify
 
 if TYPE_CHECKING:
     from tileproof.layouts.tensor import Tensor
@@ -93,21 +94,22 @@ class ViewOperations:
             return _with_dtype(view, dtype_name(target[0]))
         if len(target) == 1 and isinstance(target[0], (tuple, list)):
             target = tuple(target[0])
-        return _with_shape(view, tuple(as_index(n) for n in target))
+        return _with_shape(view, _positive(view, target))
 
     def broadcast(self, *shape: int) -> View:
         """Repeat dimensions of extent one (and add leading ones) with stride zero, as NumPy broadcasts."""
         view = self.as_view()
         lead = len(shape) - view.rank
-        sizes = [as_index(n) for n in shape]
+        sizes = _positive(view, shape)
         bad = lead < 0 or any(
-            n.value != 1 and n is not t for n, t in zip(view.shape, sizes[max(lead, 0) :], strict=False)
+            n.value != 1 and simplify(n - t).value != 0
+            for n, t in zip(view.shape, sizes[max(lead, 0) :], strict=False)
         )
         if bad:
             raise LayoutError(f"{view.name}: shape {view.shape} does not broadcast to {tuple(shape)}")
         ones = [n.value == 1 for n in view.shape]
         return view.recoordinated(
-            tuple(sizes),
+            sizes,
             lambda x: [const(0) if one else x[lead + d] for d, one in enumerate(ones)],
         )
 
@@ -116,15 +118,15 @@ class ViewOperations:
 class View(ViewOperations):
     """Made by slicing and re-coordinatising a tensor. ``shape`` counts elements of ``dtype``.
 
-    ``coordinates`` gives the tensor's coordinates in terms of the view's own ``x0, x1, ...``; ``sub`` is the number of
-    elements of ``dtype`` past the start of the tensor's element, for views in a narrower type.
+    ``coordinates`` gives the tensor's coordinates in terms of the view's own ``x0, x1, ...``; ``sub_bits`` is the
+    number of bits past the start of the tensor's element, for views that were taken in a narrower type.
     """
 
     tensor: Tensor
     shape: tuple[Index, ...]
     coordinates: tuple[Index, ...]
     dtype: str
-    sub_element: Index = const(0)
+    sub_bits: Index = const(0)
     regions: tuple[Region, ...] = ()
 
     def as_view(self) -> View:
@@ -167,23 +169,28 @@ class View(ViewOperations):
             self,
             shape=shape,
             coordinates=tuple(substitute(c, replacement) for c in self.coordinates),
-            sub_element=substitute(self.sub_element, replacement),
+            sub_bits=substitute(self.sub_bits, replacement),
         )
 
     def place(self, at: Sequence[Index], replica: Sequence[Index] | None = None) -> Place:
         """Where the element at the coordinates ``at`` stands (see :class:`Place`); ``replica`` as in layouts."""
+        axes, offset, sub = self._locate(at, replica)
+        own = dtype_bits(self.tensor.dtype)
+        if own % 8 == 0 and is_multiple(sub, 8):
+            position = offset * (own // 8) + simplify(sub // 8)
+        else:
+            position = (offset * own + sub) // 8
+        return Place(axes, self.tensor.offset + position)
+
+    def _locate(
+        self, at: Sequence[Index], replica: Sequence[Index] | None = None
+    ) -> tuple[dict[Axis, Index], Index, Index]:
+        """The axes but storage, the storage offset in elements of the tensor, and the bits past that."""
         replacement = dict(zip(self.variables, at, strict=True))
         axes = self.tensor.layout.place(
             self.tensor.shape, [substitute(c, replacement) for c in self.coordinates], replica
         )
-        offset = axes.pop(m, const(0))
-        own, mine = dtype_bits(self.tensor.dtype), self.bits
-        sub = substitute(self.sub_element, replacement)
-        if own % 8 == 0 and mine % 8 == 0:
-            position = offset * (own // 8) + sub * (mine // 8)
-        else:
-            position = (offset * own + sub * mine) // 8
-        return Place(axes, self.tensor.offset + position)
+        return axes, axes.pop(m, const(0)), substitute(self.sub_bits, replacement)
 
     def __repr__(self) -> str:
         return f"{self.name}{list(self.coordinates)}: {self.dtype} {self.shape}"
@@ -237,10 +244,18 @@ def _slice(view: View, item: object) -> View:
     return replace(sliced, regions=view.regions + tuple(regions))
 
 
-def _with_shape(view: View, shape: tuple[Index, ...]) -> View:
-    for d, n in enumerate(shape):
+def _positive(view: View, shape: Sequence[object]) -> tuple[Index, ...]:
+    """The sizes of a new shape. Raises :class:`LayoutError` naming the dimension that is not positive."""
+    sizes = tuple(as_index(n) for n in shape)
+    if not sizes:
+        raise LayoutError(f"{view.name}: the new shape has no dimensions; a single element has shape (1,)")
+    for d, n in enumerate(sizes):
         if n.value is not None and n.value < 1:
             raise LayoutError(f"{view.name}: dimension {d} of the new shape is {n.value}; sizes are at least 1")
+    return sizes
+
+
+def _with_shape(view: View, shape: tuple[Index, ...]) -> View:
     total, wanted = const(1), const(1)
     for n in view.shape:
         total = total * n
@@ -277,33 +292,38 @@ def _with_dtype(view: View, dtype: str) -> View:
         shape = (*view.shape[:-1], simplify(view.shape[-1] * ratio))
         finer = view.recoordinated(shape, lambda x: [*x[:-1], x[-1] // ratio])
         x = coordinate(last, shape[-1])
-        return replace(finer, dtype=dtype, sub_element=simplify(finer.sub_element * ratio + x % ratio))
+        return replace(finer, dtype=dtype, sub_bits=simplify(finer.sub_bits + x % ratio * new))
     if simplify(view.shape[-1] % ratio).value != 0:
         raise LayoutError(
             f"{view.name}: dimension {last} has {view.shape[-1]} elements of {old} bits, "
             f"which is no whole number of {new}-bit elements"
         )
-    shape = (*view.shape[:-1], simplify(view.shape[-1] // ratio))
-    coarse = view.recoordinated(shape, lambda x: [*x[:-1], x[-1] * ratio])
     _demand_contiguous(view, last, ratio, new)
-    if normal(coarse.sub_element).terms or normal(coarse.sub_element).constant:
-        # The tensor's own element is at least as wide: what was a count of narrow pieces is one of wide pieces.
-        coarse = replace(coarse, sub_element=simplify(coarse.sub_element // ratio))
-    return replace(coarse, dtype=dtype)
+    coarse = view.recoordinated(
+        (*view.shape[:-1], simplify(view.shape[-1] // ratio)), lambda x: [*x[:-1], x[-1] * ratio]
+    )
+    return replace(coarse, dtype=dtype, sub_bits=simplify(coarse.sub_bits))
 
 
 def _demand_contiguous(view: View, last: int, ratio: int, bits: int) -> None:
     """Raise unless each ``ratio`` elements along ``last`` stand one after the other and with one thread."""
-    base = [leaf(v) for v in view.variables]
-    wide = leaf(Leaf(f"x{last}", "element", 0, None))
+    wide = coordinate(last, simplify(view.shape[last] // ratio))
     step = leaf(Leaf("step", "element", 0, ratio - 1))
-    first = view.place([*base[:-1], wide * ratio])
-    other = view.place([*base[:-1], wide * ratio + step])
-    drift = simplify(other.byte_offset - first.byte_offset - step * (view.bits // 8))
-    moved = [a for a in first.axes if simplify(other.axes[a] - first.axes[a]).value != 0]
-    if drift.value != 0 or moved:
-        where = f"changes {moved[0]}" if moved else f"steps by {simplify(other.byte_offset - first.byte_offset)!r} bytes"
+    base = [leaf(v) for v in view.variables[:last]]
+    own = dtype_bits(view.tensor.dtype)
+    axes, offset, sub = view._locate([*base, wide * ratio])
+    other_axes, other_offset, other_sub = view._locate([*base, wide * ratio + step])
+    start = offset * own + sub
+    drift = simplify(other_offset * own + other_sub - start)
+    moved = [a for a in axes if simplify(other_axes[a] - axes[a]).value != 0]
+    if moved or simplify(drift - step * view.bits).value != 0:
+        where = f"changes {moved[0]}" if moved else f"is {drift!r} bits past the first"
         raise LayoutError(
             f"{view.name}: dimension {last} is not contiguous, so {ratio} elements of {view.bits} bits make no "
             f"{bits}-bit element: element `step` of a group {where}"
+        )
+    if not is_multiple(simplify(start), min(bits, 8)):
+        raise LayoutError(
+            f"{view.name}: dimension {last}: {ratio} elements of {view.bits} bits start {simplify(start)!r} bits into "
+            f"the storage, which need not be a whole byte, so they make no {bits}-bit element"
         )

@@ -13,7 +13,7 @@ from tileproof.contracts.obligation import Obligation
 from tileproof.errors import CallError
 from tileproof.layouts.index import Leaf, Relation, leaves, truth
 from tileproof.layouts.view import View, ViewOperations
-from tileproof.proofs.discharge import BUDGET, Answer, discharge
+from tileproof.proofs.discharge import BUDGET, Answer, discharge, require_possible
 from tileproof.proofs.report import ContractError, Report
 from tileproof.proofs.verdict import Finding, Verdict
 
@@ -111,6 +111,9 @@ def _report(call: Call, family: Family, hazards: Hazards, budget: int) -> Report
     except Unfit as error:
         answers = discharge([error.obligation], truth(True), budget)
         return Report(call, Verdict.REFUTED, tuple(_finding(call, a, truth(True)) for a in answers))
+    undecided = require_possible(call.reachable, budget)
+    if undecided is not None:
+        return Report(call, Verdict.UNDECIDED, (), reason=undecided)
     context = call.facts
     if hazards == "ignore":
         stated = [o for o in stated if not o.hazard]

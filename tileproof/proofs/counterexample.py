@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tileproof.contracts.call import Call
 from tileproof.errors import InternalError
 from tileproof.layouts.evaluate import evaluate, evaluate_array
-from tileproof.layouts.index import Index, Leaf, leaf, leaves
+from tileproof.layouts.index import Index, Leaf, leaves
 from tileproof.layouts.bounds import bounds
 from tileproof.proofs.discharge import Answer, Question, premise_of, restore, untouched
 from tileproof.proofs.verdict import Counterexample
@@ -114,10 +114,9 @@ def least(question: Question, reading: Reading, solver: z3.Solver) -> tuple[dict
             else:
                 low = middle + 1
         best = sign * high
+        # The last model has this value, so it stays a model.
         values[variable] = best
         solver.add(term == reading.number(best))
-        if not possible():
-            raise InternalError(f"the value {best} of {variable.label} was possible and is not any more")
     return values, reason
 
 
@@ -140,9 +139,9 @@ def tell(call: Call, answer: Answer, context: Any) -> Counterexample:
     address = obligation.address
     if address is not None:
         told += [address.base, address.offset]
-    thread = call.thread
+    warp, lane = obligation.subject or (call.thread.warp, call.thread.lane)
     values = untouched(
-        question, [premise, obligation.claim, *told, thread.warp, thread.lane], restore(question, answer.model or {})
+        question, [premise, obligation.claim, *told, warp, lane], restore(question, answer.model or {})
     )
     if not evaluate(premise, values) or evaluate(obligation.claim, values):
         shown = {v.label: n for v, n in values.items()}
@@ -152,32 +151,38 @@ def tell(call: Call, answer: Answer, context: Any) -> Counterexample:
     def text(template: tuple[str, tuple[Index, ...]]) -> str:
         return template[0].format(*(numbers[e.uid] for e in template[1]))
 
-    labelled = {v.label: n for v, n in values.items()}
-    kinds = {v.label: v.kind for v in values}
-    relevant = {v.label for e in (obligation.claim, obligation.given, *told) for v in leaves(e)}
-    relevant |= {v.label for v in leaves(premise) if v.kind == "symbol"} | {v.label for v in (*_own(call.repeat), *_own(call.group))}
-    for v in (*_own(call.repeat), *_own(call.group)):
-        labelled.setdefault(v.label, 0)
-        kinds.setdefault(v.label, v.kind)
+    own = [v.args[0] for v in (*call.repeat, *call.group)]
+    relevant = dict.fromkeys([*leaves(obligation.claim, obligation.given, *told), *own])
+    relevant.update(dict.fromkeys(v for v in leaves(premise) if v.kind == "symbol"))
+    for variable in own:
+        values.setdefault(variable, 0)
+    labels = _labels([v for v in values if v in relevant])
     in_registers = address is not None and address.space == "registers"
     offset = numbers[address.offset.uid] if address is not None else None
-    base = numbers[address.base.uid] if address is not None else None
     width = max((v.bits // 8 for v in call.operands if address is not None and v.name == address.name), default=1)
     return Counterexample(
-        values={n: v for n, v in labelled.items() if n in relevant},
-        kinds={n: k for n, k in kinds.items() if n in relevant},
+        values={name: values[v] for v, name in labels.items()},
+        kinds={name: v.kind for v, name in labels.items()},
         needed=text(obligation.needed),
         found=text(obligation.found),
-        lane=evaluate(thread.lane, values) if obligation.in_context else labelled.get("lane"),
-        warp=evaluate(thread.warp, values) if obligation.in_context else labelled.get("warp"),
-        repeat=tuple(labelled[v.label] for v in _own(call.repeat)),
-        element={n: v for n, v in labelled.items() if kinds[n] == "element" and n in relevant},
+        lane=evaluate(lane, values),
+        warp=evaluate(warp, values),
+        repeat=tuple(values[v.args[0]] for v in call.repeat),
+        element={name: values[v] for v, name in labels.items() if v.kind == "element"},
         storage=address.name if address is not None else None,
-        base=None if in_registers else base,
+        base=None if in_registers or address is None else numbers[address.base.uid],
         byte_address=None if in_registers else offset,
         slot=offset // max(width, 1) if in_registers and offset is not None else None,
     )
 
 
-def _own(variables: tuple[Index, ...]) -> list[Leaf]:
-    return [leaf(v.args[0]).args[0] for v in variables if v.op == "leaf"]
+def _labels(variables: list[Leaf]) -> dict[Leaf, str]:
+    """A name for each variable. The caller's symbols keep theirs; another variable of that name says what it is."""
+    taken: set[str] = set()
+    labels: dict[Leaf, str] = {}
+    for variable in sorted(variables, key=lambda v: ORDER.index(v.kind)):
+        label = variable.label if variable.label not in taken else f"{variable.label} ({variable.kind})"
+        taken.add(label)
+        labels[variable] = label
+    return labels
+

@@ -102,7 +102,7 @@ def injective(value: Index, variables: Sequence[Leaf]) -> bool:
 
 
 def discharge(obligations: Sequence[Obligation], context: Relation, budget: int = BUDGET) -> list[Answer]:
-    """An answer for each obligation, in order. Raises :class:`AssumptionError` when the context is contradictory."""
+    """An answer for each obligation, in order. ``context`` is what in-context obligations may use."""
     answers: dict[int, Answer] = {}
     questions = [ask(o, context) for o in obligations]
     left: list[int] = []
@@ -116,7 +116,6 @@ def discharge(obligations: Sequence[Obligation], context: Relation, budget: int 
             answers[position] = Answer(question, Verdict.PROVED, "mixed radix")
         else:
             left.append(position)
-    require_possible(context, budget)
     if left and not _all_proved_at_once(questions, left, answers, budget):
         for position in left:
             answers[position] = settle(questions[position], budget)
@@ -146,7 +145,7 @@ def query(relations: Sequence[Relation], budget: int) -> tuple[str, Reading | No
     reading = reading_for(relations)
     try:
         terms = [reading.term(r) for r in relations]
-        solver = z3.SolverFor("QF_LIA" if reading.width is None else "QF_BV", ctx=context())
+        solver = z3.SolverFor(reading.logic, ctx=context())
         solver.set("rlimit", budget)
         solver.add(*reading.side, *terms)
         result = solver.check()
@@ -176,29 +175,29 @@ def settle(question: Question, budget: int) -> Answer:
     return Answer(question, Verdict.UNDECIDED, "z3", reason=reason or "the budget is spent")
 
 
-def require_possible(context: Relation, budget: int) -> None:
-    """Raise :class:`AssumptionError` when no values satisfy the context: everything would follow from it."""
+def require_possible(context: Relation, budget: int) -> str | None:
+    """Raise :class:`AssumptionError` when no values satisfy the context: everything would follow from it.
+
+    Returns the reason when that could not be decided, ``None`` when all is well.
+    """
     if context.value is True:
-        return
+        return None
     narrowed = sharpen(context)
     simple = decide(substitute(context, as_replacement(narrowed)))
     if simple.value is True:
-        return
+        return None
     if simple.value is not False:
         values = {v: simplest(v) for v in leaves(simple)}
         try:
             if evaluate(simple, values):
-                return
+                return None
         except (LayoutError, ZeroDivisionError):
             pass
         result, _, solver = query([simple], budget)
         if result == "sat":
-            return
+            return None
         if result == "unknown":
-            raise AssumptionError(
-                f"it could not be decided whether the assumptions and guards can hold together ({solver}): {context!r}; "
-                "state fewer or simpler ones"
-            )
+            return f"it could not be decided whether the assumptions and guards can hold together ({solver}): {context!r}"
     raise AssumptionError(
         f"the assumptions and guards contradict each other, so everything would follow from them: {context!r}; "
         "no thread can reach this call"

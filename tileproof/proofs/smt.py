@@ -71,6 +71,7 @@ class Reading:
 
     def __init__(self, width: int | None) -> None:
         self.width = width
+        self.linear = True
         self.side: list[z3.BoolRef] = []
         self.variables: dict[Leaf, z3.ExprRef] = {}
         self._terms: dict[int, Any] = {}
@@ -78,7 +79,17 @@ class Reading:
 
     @property
     def theory(self) -> str:
-        return "linear integers" if self.width is None else f"{self.width}-bit vectors"
+        """What the terms are, for people."""
+        if self.width is not None:
+            return f"{self.width}-bit vectors"
+        return "linear integers" if self.linear else "integers"
+
+    @property
+    def logic(self) -> str:
+        """The SMT-LIB logic that the terms need."""
+        if self.width is not None:
+            return "QF_BV"
+        return "QF_LIA" if self.linear else "QF_NIA"
 
     def number(self, value: int) -> z3.ExprRef:
         if self.width is None:
@@ -110,6 +121,8 @@ class Reading:
         a = [self._terms[x.uid] for x in node.args]
         if op == "add":
             return a[0] + a[1]
+        if op in ("mul", "div", "mod") and node.args[1].op != "const":
+            self.linear = False
         if op == "mul":
             return a[0] * a[1]
         if op in ("div", "mod"):
@@ -131,7 +144,10 @@ class Reading:
         return z3.And(*a) if op == "all" else z3.Or(*a)
 
     def _variable(self, variable: Leaf) -> z3.ExprRef:
-        name = f"{variable.label}:{variable.kind}"
+        if variable in self.variables:
+            return self.variables[variable]
+        # Different variables are different unknowns even where they are called alike.
+        name = f"{variable.label}:{variable.kind}:{len(self.variables)}"
         step = variable.multiple_of
         lo, hi = variable.lo, variable.hi
         if self.width is None:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tileproof.simulate.geometry import WARP
-from tileproof.simulate.memory import Fault
+from tileproof.simulate.memory import FaultError
 from tileproof.simulate.scalars import Array
 
 Bools = npt.NDArray[np.bool_]
@@ -16,7 +16,9 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(slots=True)
 class Barrier:
-    """One barrier in one phase. `expected` is the thread count that completes it; None means all threads that are left."""
+    """One barrier in one phase. `expected` is the thread count that completes it; None means all threads that
+    are left.
+    """
 
     arrived: Bools
     waiting: Bools
@@ -30,7 +32,9 @@ class Barrier:
 
 @dataclass(slots=True)
 class Barriers:
-    """All barriers of a cluster, by (block rank, barrier number); the number -1 under rank 0 stands for the cluster's own barrier."""
+    """All barriers of a cluster, by (block rank, barrier number); the number -1 under rank 0 stands for the
+    cluster's own barrier.
+    """
 
     slots: int
     _barriers: dict[tuple[int, int], Barrier] = field(default_factory=dict)
@@ -40,46 +44,57 @@ class Barriers:
     ) -> None:
         """Threads of one block arrive; a warp of an aligned form counts as 32 whatever its size.
 
-        Raises `Fault` when the arrival breaks the phase: another thread count, a thread that already arrived, one thread too many.
+        Raises `FaultError` when the arrival breaks the phase: another thread count, a thread that already
+        arrived, one thread too many.
         """
         barrier = self._barriers.setdefault((rank, number), self._fresh())
         if barrier.is_open:
             barrier.expected = expected
         elif barrier.expected != expected:
-            raise Fault(
-                f"barrier {number} is used with {_threads(expected)} here and with {_threads(barrier.expected)} by threads that "
-                "already arrived in this phase"
+            raise FaultError(
+                f"barrier {number} is used with {_threads(expected)} here and with "
+                f"{_threads(barrier.expected)} by threads that already arrived in this phase"
             )
         again = barrier.arrived[slots]
         if again.any():
-            raise Fault(f"arrives at barrier {number} twice in one phase", int(again.argmax()))
+            raise FaultError(f"arrives at barrier {number} twice in one phase", int(again.argmax()))
         barrier.arrived[slots] = True
         barrier.count += np.unique(slots // WARP).size * WARP if whole_warps else slots.size
         if waits:
             barrier.waiting[slots] = True
         if barrier.expected is not None and barrier.count > barrier.expected:
-            raise Fault(f"barrier {number} expects {barrier.expected} threads, and this arrival makes {barrier.count}")
+            raise FaultError(
+                f"barrier {number} expects {barrier.expected} threads, and this arrival makes {barrier.count}"
+            )
 
     def wait(self, rank: int, number: int, slots: Array) -> None:
         """Threads that already arrived wait for the phase to end (barrier.cluster.wait)."""
         barrier = self._barriers.setdefault((rank, number), self._fresh())
         absent = ~barrier.arrived[slots]
         if absent.any():
-            raise Fault("waits at the cluster barrier without having arrived in this phase", int(absent.argmax()))
+            raise FaultError(
+                "waits at the cluster barrier without having arrived in this phase", int(absent.argmax())
+            )
         barrier.waiting[slots] = True
 
     def _fresh(self) -> Barrier:
         return Barrier(np.zeros(self.slots, bool), np.zeros(self.slots, bool))
 
     def release(self, left: Bools, rank_of: Array) -> list[Array]:
-        """Ends every phase that is complete; returns the thread slots that it had kept waiting. `left`: threads that did not exit."""
+        """Ends every phase that is complete; returns the thread slots that it had kept waiting. `left`:
+        threads that did not exit.
+        """
         released = []
         for key, barrier in list(self._barriers.items()):
             rank, number = key
             if barrier.is_open:
                 continue
             members = left if number < 0 else left & (rank_of == rank)
-            done = barrier.arrived[members].all() if barrier.expected is None else barrier.count == barrier.expected
+            done = (
+                barrier.arrived[members].all()
+                if barrier.expected is None
+                else barrier.count == barrier.expected
+            )
             if done:
                 released.append(np.flatnonzero(barrier.waiting))
                 del self._barriers[key]

@@ -1,7 +1,8 @@
 """Where each thread of a running cluster stands, and the special registers that tell it so (ISA 10).
 
-The machine runs one cluster at a time (one block where no cluster was asked for). Its threads are laid out flat: block after block in
-rank order, each block padded to whole warps of 32. `exists` is False for the padding of a last, partial warp.
+The machine runs one cluster at a time (one block where no cluster was asked for). Its threads are laid out
+flat: block after block in rank order, each block padded to whole warps of 32. `exists` is False for the
+padding of a last, partial warp.
 """
 
 from __future__ import annotations
@@ -20,9 +21,13 @@ Extent = tuple[int, int, int]
 
 
 def extent(given: int | Sequence[int], what: str) -> Extent:
-    """`n`, `(x,)`, `(x, y)` or `(x, y, z)` -> three positive extents. Raises `SimulationError` for anything else."""
+    """`n`, `(x,)`, `(x, y)` or `(x, y, z)` -> three positive extents. Raises `SimulationError` for anything
+    else.
+    """
     parts = (given,) if isinstance(given, int) else tuple(given)
-    good = 1 <= len(parts) <= 3 and all(isinstance(part, int) and not isinstance(part, bool) and part > 0 for part in parts)
+    good = 1 <= len(parts) <= 3 and all(
+        isinstance(part, int) and not isinstance(part, bool) and part > 0 for part in parts
+    )
     if not good:
         raise SimulationError(f"{what} is {given!r}; one to three positive integers are needed")
     x, y, z = (*parts, 1, 1)[:3]
@@ -30,12 +35,15 @@ def extent(given: int | Sequence[int], what: str) -> Extent:
 
 
 def volume(of: Extent) -> int:
+    """The number of blocks or threads in an extent."""
     return of[0] * of[1] * of[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """Extents in blocks (`grid`, `cluster`) and threads (`block`), x first; `dynamic_shared` in bytes per block."""
+    """Extents in blocks (`grid`, `cluster`) and threads (`block`), x first; `dynamic_shared` in bytes per
+    block.
+    """
 
     grid: Extent
     block: Extent
@@ -45,7 +53,9 @@ class Launch:
 
     def __post_init__(self) -> None:
         if volume(self.block) > 1024:
-            raise SimulationError(f"block {self.block} has {volume(self.block)} threads; 1024 is the most that one block may have")
+            raise SimulationError(
+                f"block {self.block} has {volume(self.block)} threads; a block has at most 1024"
+            )
         if self.dynamic_shared < 0:
             raise SimulationError(f"dynamic_shared is {self.dynamic_shared} bytes; it must not be negative")
         if volume(self.cluster) > 16:
@@ -53,7 +63,8 @@ class Launch:
         for axis, blocks, step in zip("xyz", self.grid, self.cluster, strict=True):
             if blocks % step:
                 raise SimulationError(
-                    f"grid {self.grid} is not a whole number of clusters {self.cluster}: {blocks} % {step} != 0 along {axis}"
+                    f"grid {self.grid} is not a whole number of clusters {self.cluster}: "
+                    f"{blocks} % {step} != 0 along {axis}"
                 )
 
     @property
@@ -69,7 +80,9 @@ def coordinates(linear: Array, of: Extent) -> Array:
 
 
 class Geometry:
-    """Coordinates of every thread of one cluster. Per-thread arrays have one entry per thread slot, padding included."""
+    """Coordinates of every thread of one cluster. Per-thread arrays have one entry per thread slot, padding
+    included.
+    """
 
     def __init__(self, launch: Launch, cluster_index: int, static_shared: int = 0) -> None:
         self.launch = launch
@@ -137,7 +150,9 @@ class Geometry:
             "%aggr_smem_size": shared,
             "WARP_SZ": WARP,
         }
-        found: dict[str, tuple[ScalarType, Array | int]] = {name: (U32, value) for name, value in words.items()}
+        found: dict[str, tuple[ScalarType, Array | int]] = {
+            name: (U32, value) for name, value in words.items()
+        }
         found["%gridid"] = (U64, 0)
         found["%is_explicit_cluster"] = (PRED, int(self.launch.has_cluster))
         return found

@@ -1,15 +1,17 @@
-"""PTX text -> `syntax.Module`. The grammar covers modules, kernels, declarations and instruction statements (ISA 4 and 5).
+"""PTX text -> `syntax.Module`. The grammar covers modules, kernels, declarations and instruction statements
+(ISA 4 and 5).
 
-Opcodes and special registers are single words with their dots (`ld.global.v4.u32`, `%tid.x`): what the parts of an opcode mean is
-the business of each instruction, not of the grammar. Device functions (`.func`) are not covered.
+Opcodes and special registers are single words with their dots (`ld.global.v4.u32`, `%tid.x`): what the parts
+of an opcode mean is the business of each instruction, not of the grammar. Device functions (`.func`) are not
+covered.
 """
 
 from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedInput
@@ -48,7 +50,8 @@ negation: "!" WORD
 pair: WORD "|" WORD
 vector: "{" operand ("," operand)* "}"
 address: "[" base ("," operand)* "]"
-?base: (name | integer) -> base | (name | integer) "+" integer -> base | (name | integer) MINUS INTEGER -> base_minus
+?start: name | integer
+?base: start -> base | start "+" integer -> base | start MINUS INTEGER -> base_minus
 
 ?constant: integer | real
 integer: INTEGER -> integer | MINUS INTEGER -> negative_integer
@@ -77,6 +80,11 @@ class PtxSyntaxError(SimulationError):
     """PTX text that the grammar or the declarations' rules do not allow."""
 
 
+def dotted(words: Iterable[str]) -> str:
+    """`.a, .b` for messages."""
+    return ", ".join(f".{word}" for word in words)
+
+
 def _integer(text: str) -> int:
     digits = text.rstrip("U")
     if len(digits) > 1 and digits[0] == "0" and digits[1].isdigit():
@@ -86,17 +94,27 @@ def _integer(text: str) -> int:
 
 def _real(text: str) -> syntax.Real:
     if text[:2] in ("0f", "0F"):
-        pattern = int(text[2:], 16)
-        return syntax.Real(struct.unpack("<f", struct.pack("<I", pattern))[0], 32, pattern)
+        octets = bytes.fromhex(text[2:])
+        return syntax.Real(struct.unpack(">f", octets)[0], 32, int.from_bytes(octets))
     if text[:2] in ("0d", "0D"):
-        pattern = int(text[2:], 16)
-        return syntax.Real(struct.unpack("<d", struct.pack("<Q", pattern))[0], 64, pattern)
+        octets = bytes.fromhex(text[2:])
+        return syntax.Real(struct.unpack(">d", octets)[0], 64, int.from_bytes(octets))
     value = float(text)
     return syntax.Real(value, None, struct.unpack("<Q", struct.pack("<d", value))[0])
 
 
-_Attribute = tuple[str, int | None, int]
-_Declarator = tuple[str, int | None, bool]
+class _Attribute(NamedTuple):
+    """A dotted word of a declaration or a kernel, and the number after it, if any."""
+
+    word: str
+    number: int | None
+    line: int
+
+
+class _Declarator(NamedTuple):
+    name: str
+    elements: int | None
+    is_array: bool
 
 
 def _variable(
@@ -107,8 +125,8 @@ def _variable(
     words = [word for word, _, _ in attributes if word not in _LINKAGE and word != "align"]
     if len(words) < 2 or words[0] not in _SPACES:
         raise PtxSyntaxError(
-            f"line {line}: declaration of {name!r} needs a state space ({', '.join('.' + s for s in _SPACES)}) and then a type; "
-            f"found {' '.join('.' + word for word in words) or 'nothing'}"
+            f"line {line}: declaration of {name!r} needs a state space ({dotted(_SPACES)}) and then a type; "
+            f"found {dotted(words) or 'nothing'}"
         )
     space, kind, *rest = words
     pointer_at = next((i for i, (word, _, _) in enumerate(attributes) if word == "ptr"), len(attributes))
@@ -138,7 +156,7 @@ class _Builder(Transformer[Token, Any]):
         return str(word)
 
     def attribute(self, word: Token, number: Token | None) -> _Attribute:
-        return str(word)[1:], None if number is None else _integer(number), word.line or 0
+        return _Attribute(str(word)[1:], None if number is None else _integer(number), word.line or 0)
 
     def extent(self, size: Token | None) -> int | None:
         return None if size is None else _integer(size)
@@ -147,15 +165,15 @@ class _Builder(Transformer[Token, Any]):
         total: int | None = 1
         for extent in extents:
             total = None if extent is None or total is None else total * extent
-        return str(name), total, bool(extents)
+        return _Declarator(str(name), total, bool(extents))
 
     def initial(self, *values: Any) -> tuple[Any, ...]:
         return values
 
     def declaration(self, *parts: Any) -> list[syntax.Variable]:
         *declared, initial = parts
-        attributes = [part for part in declared if len(part) == 3 and isinstance(part[2], int) and not isinstance(part[2], bool)]
-        declarators = [part for part in declared if part not in attributes]
+        attributes = [part for part in declared if isinstance(part, _Attribute)]
+        declarators = [part for part in declared if isinstance(part, _Declarator)]
         return [_variable(attributes, declarator, initial or ()) for declarator in declarators]
 
     def parameter(self, *parts: Any) -> syntax.Variable:
@@ -168,7 +186,9 @@ class _Builder(Transformer[Token, Any]):
     def registers(self, *parts: Any) -> syntax.RegisterDeclaration:
         words = [part for part in parts if isinstance(part, Token)]
         if len(words) != 1:
-            raise PtxSyntaxError(f"line {words[0].line}: vector registers ({' '.join(words)}) are not supported; declare scalars")
+            raise PtxSyntaxError(
+                f"line {words[0].line}: vector registers ({' '.join(words)}) are unknown; declare scalars"
+            )
         names = tuple(part for part in parts if not isinstance(part, Token))
         return syntax.RegisterDeclaration(str(words[0])[1:], names, words[0].line or 0)
 
@@ -246,7 +266,7 @@ class _Builder(Transformer[Token, Any]):
         name = next(part for part in parts if isinstance(part, Token))
         after = parts[parts.index(name) + 1 :]
         parameters = tuple(part for part in after if isinstance(part, syntax.Variable))
-        directives = dict(part for part in after if isinstance(part, tuple))
+        directives: dict[str, tuple[int, ...]] = dict(part for part in after if isinstance(part, tuple))
         return syntax.Kernel(str(name), parameters, directives, after[-1], name.line or 0)
 
     def module(self, version: Token, *parts: Any) -> syntax.Module:
@@ -264,7 +284,9 @@ def _parser() -> Callable[[str], Any]:
 
 @functools.lru_cache(maxsize=64)
 def parse(ptx: str) -> syntax.Module:
-    """PTX text -> its syntax tree. Raises `PtxSyntaxError` with the line and text of the first thing that is not PTX."""
+    """PTX text -> its syntax tree. Raises `PtxSyntaxError` with the line and text of the first thing that is
+    not PTX.
+    """
     lines = tuple(ptx.splitlines())
     try:
         module: syntax.Module = _parser()(ptx)
@@ -273,6 +295,7 @@ def parse(ptx: str) -> syntax.Module:
         text = lines[line - 1].strip() if 0 < line <= len(lines) else "end of text"
         expected = sorted(getattr(error, "expected", None) or getattr(error, "allowed", None) or ())
         raise PtxSyntaxError(
-            f"line {line}: `{text}` is not PTX that the simulator reads (column {error.column}; expected one of {', '.join(expected)})"
+            f"line {line}: `{text}` is not PTX that the simulator reads (column {error.column}; "
+            f"expected one of {', '.join(expected)})"
         ) from None
     return syntax.Module(module.version, module.targets, module.variables, module.kernels, lines)

@@ -1,4 +1,6 @@
-"""Integer operations that NumPy lacks or defines differently; operands and results are arrays of one fixed-width type."""
+"""Integer operations that NumPy lacks or defines differently; operands and results are arrays of one
+fixed-width type.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ def double_product(a: Array, b: Array, kind: ScalarType) -> tuple[Array, Array]:
         wide = np.int64 if kind.kind == "s" else np.uint64
         product = a.astype(wide) * b.astype(wide)
         half = unsigned(kind.bits).dtype
-        return product.astype(half).view(kind.dtype), (product >> wide(kind.bits)).astype(half).view(kind.dtype)
+        return product.astype(half).view(kind.dtype), (product >> wide(kind.bits)).astype(half).view(
+            kind.dtype
+        )
     x, y = a.view(np.uint64), b.view(np.uint64)
     shift, mask = np.uint64(32), np.uint64(0xFFFF_FFFF)
     x0, x1, y0, y1 = x & mask, x >> shift, y & mask, y >> shift
@@ -33,7 +37,9 @@ def magnitude(values: Array, kind: ScalarType) -> Array:
 
 
 def divide(a: Array, b: Array, kind: ScalarType) -> tuple[Array, Array]:
-    """Quotient truncated toward zero and the remainder with the sign of `a` (ISA 9.7.1.8, .9); `b` must not hold zeros."""
+    """Quotient truncated toward zero and the remainder with the sign of `a` (ISA 9.7.1.8, .9); `b` must not
+    hold zeros.
+    """
     up, down = magnitude(a, kind), magnitude(b, kind)
     quotient, rest = up // down, up % down
     zero = quotient.dtype.type(0)
@@ -46,27 +52,31 @@ def divide(a: Array, b: Array, kind: ScalarType) -> tuple[Array, Array]:
 def saturating(wide: Array, kind: ScalarType) -> Array:
     """64-bit signed results -> the nearest value of a narrower type."""
     limits = np.iinfo(kind.dtype)
-    return np.clip(wide, limits.min, limits.max).astype(kind.dtype)
+    found: Array = np.clip(wide, limits.min, limits.max).astype(kind.dtype)
+    return found
 
 
 def shift_left(values: Array, amounts: Array) -> Array:
     """Amounts (u32) of the width and more shift everything out (ISA 9.7.8.8, shl)."""
     bits = values.dtype.itemsize * 8
     inside = np.minimum(amounts, bits - 1).astype(values.dtype)
-    return np.where(amounts >= bits, values.dtype.type(0), values << inside)
+    shifted: Array = np.where(amounts >= bits, values.dtype.type(0), values << inside)
+    return shifted
 
 
 def shift_right(values: Array, amounts: Array) -> Array:
-    """Amounts (u32) of the width and more leave zeros, or copies of the sign for signed values (ISA 9.7.8.9, shr)."""
+    """Amounts (u32) of the width and more leave zeros, or the sign of signed values (ISA 9.7.8.9, shr)."""
     bits = values.dtype.itemsize * 8
     inside = np.minimum(amounts, bits - 1).astype(values.dtype)
-    if values.dtype.kind == "i":
-        return values >> inside
-    return np.where(amounts >= bits, values.dtype.type(0), values >> inside)
+    gone = (amounts >= bits) & (values.dtype.kind == "u")
+    shifted: Array = np.where(gone, values.dtype.type(0), values >> inside)
+    return shifted
 
 
 def population(values: Array) -> Array:
-    return np.bitwise_count(values.view(f"u{values.dtype.itemsize}")).astype(np.uint32)
+    """The number of bits that are set."""
+    found: Array = np.bitwise_count(values.view(f"u{values.dtype.itemsize}")).astype(np.uint32)
+    return found
 
 
 def reverse(values: Array) -> Array:
@@ -84,4 +94,5 @@ def leading_zeros(values: Array) -> Array:
     while step < width:
         bits |= bits >> bits.dtype.type(step)
         step *= 2
-    return (width - population(bits)).astype(np.uint32)
+    found: Array = (width - population(bits)).astype(np.uint32)
+    return found

@@ -1,10 +1,12 @@
 """The machine that runs the threads of one cluster: who goes next, who waits, and what stops the simulation.
 
-Threads that stand at the same instruction issue it together. Which group goes first decides where threads that took different
-branches meet again: the machine always takes a warp's threads that are earliest in an order of the control flow graph in which a
-join comes after everything that leads to it. So both sides of a branch are done before their join is issued, as a compiler's
-reconvergence points ensure on hardware. Between warps, those that have gone around loops less often go first, so that a warp that
-spins does not starve the one it waits for. Inside a warp, a group that keeps spinning while others could run has to alternate with them.
+Threads that stand at the same instruction issue it together. Which group goes first decides where threads
+that took different branches meet again: the machine always takes a warp's threads that are earliest in an
+order of the control flow graph in which a join comes after everything that leads to it. So both sides of a
+branch are done before their join is issued, as a compiler's reconvergence points ensure on hardware. Between
+warps, those that have gone around loops less often go first, so that a warp that spins does not starve the
+one it waits for. Inside a warp, a group that keeps spinning while others could run has to alternate with
+them.
 """
 
 from __future__ import annotations
@@ -14,12 +16,13 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
+import numpy.typing as npt
 
 from tileproof.errors import SimulationError
 from tileproof.simulate.barriers import Barriers
 from tileproof.simulate.geometry import WARP, Geometry
 from tileproof.simulate.issue import Issue
-from tileproof.simulate.memory import Fault, Memory
+from tileproof.simulate.memory import FaultError, Memory
 from tileproof.simulate.program import Instruction, Program
 from tileproof.simulate.registers import RegisterFile
 from tileproof.simulate.scalars import B32, PRED, Array, ScalarType
@@ -70,7 +73,7 @@ class Machine:
         if name not in self._specials:
             found = self.geometry.special(name)
             if found is None:
-                raise Fault(f"the simulator has no special register {name}")
+                raise FaultError(f"the simulator has no special register {name}")
             self._specials[name] = found
         return self._specials[name]
 
@@ -91,7 +94,9 @@ class Machine:
                 pc += 1
 
     def _select(self) -> tuple[int, Array] | None:
-        """The next instruction and the thread slots that issue it: one group per warp, all at the same instruction."""
+        """The next instruction and the thread slots that issue it: one group per warp, all at the same
+        instruction.
+        """
         ready = self.status == RUNNABLE
         self._runnable = int(ready.sum())
         if not self._runnable:
@@ -118,7 +123,9 @@ class Machine:
         active = slots
         try:
             if self.tally.budget < 0:
-                raise Fault(f"the limit of {self.tally.limit} issued instructions is spent; does the kernel end?")
+                raise FaultError(
+                    f"the limit of {self.tally.limit} issued instructions is spent; does the kernel end?"
+                )
             self.pc[slots] = pc + 1
             if instruction.guard is not None:
                 condition = Issue(self, instruction, slots).read(instruction.guard, PRED)
@@ -134,19 +141,22 @@ class Machine:
                 self.tally.executed[name] += active.size
                 self.tally.issued[name] += 1 + int(np.count_nonzero(np.diff(active // WARP)))
                 instruction.execute(Issue(self, instruction, active))
-        except Fault as fault:
+        except FaultError as fault:
             chosen = active if active.size else slots
             self.stop(instruction, int(chosen[min(fault.position, chosen.size - 1)]), fault.message)
 
     def stop(self, instruction: Instruction, slot: int, message: str) -> NoReturn:
         raise SimulationError(
-            f"kernel {self.program.name!r}, line {instruction.line}, `{instruction.text}`: {self.geometry.describe(slot)}: {message}"
+            f"kernel {self.program.name!r}, line {instruction.line}, `{instruction.text}`: "
+            f"{self.geometry.describe(slot)}: {message}"
         )
 
     # What control flow and synchronisation instructions call.
 
     def jump(self, slots: Array, target: int) -> None:
-        """Sends threads to an instruction; a backward branch counts as another turn of a loop for their warps."""
+        """Sends threads to an instruction; a backward branch counts as another turn of a loop for their
+        warps.
+        """
         self._moved = True
         came_from = int(self.pc[slots[0]]) - 1
         self.pc[slots] = target
@@ -173,10 +183,13 @@ class Machine:
         self.status[slots] = BLOCKED
         self.stopped_at[slots] = self.pc[slots] - 1
 
+    def left(self) -> npt.NDArray[np.bool_]:
+        """Which thread slots hold a thread that has not exited."""
+        return np.asarray((self.status != EXITED) & (self.status != ABSENT))
+
     def release(self) -> None:
         """Lets go on whoever waits at a barrier whose phase is complete."""
-        left = (self.status != EXITED) & (self.status != ABSENT)
-        for slots in self.barriers.release(left, self.geometry.rank):
+        for slots in self.barriers.release(self.left(), self.geometry.rank):
             self._moved = True
             self.status[slots] = RUNNABLE
 
@@ -187,11 +200,19 @@ class Machine:
         for warp in np.unique(slots // WARP):
             inside = taken[slots // WARP == warp]
             if inside.any() and not inside.all():
-                raise Fault("a .uni branch must be taken by all threads of the warp that execute it or by none; here they differ")
+                raise FaultError(
+                    "a .uni branch must be taken by all threads of the warp that execute it or by none"
+                )
 
     def _demand_whole_warps(self, slots: Array, active: Array) -> None:
-        """`.sync.aligned`: all 32 threads of the warp execute the instruction together (ISA 9.7.14.5.15 and its like)."""
-        if active.size % WARP == 0 and (active[::WARP] % WARP == 0).all() and (np.diff(active.reshape(-1, WARP)) == 1).all():
+        """`.sync.aligned`: all 32 threads of the warp execute the instruction together (ISA 9.7.14.5.15 and
+        its like).
+        """
+        if (
+            active.size % WARP == 0
+            and (active[::WARP] % WARP == 0).all()
+            and (np.diff(active.reshape(-1, WARP)) == 1).all()
+        ):
             return
         for warp in np.unique(active // WARP).tolist():
             here = active // WARP == warp
@@ -199,19 +220,24 @@ class Machine:
                 lanes = np.arange(warp * WARP, (warp + 1) * WARP)
                 skipped = slots[~np.isin(slots, active)]
                 why = whereabouts(self, lanes[~np.isin(lanes, active)], skipped)
-                raise Fault(
-                    f"an .aligned instruction must be executed by all {WARP} lanes of the warp together, but only lanes "
-                    f"{ranges(active[here] % WARP)} execute it; {why}",
+                raise FaultError(
+                    f"an .aligned instruction must be executed by all {WARP} lanes of the warp together, but "
+                    f"only lanes {ranges(active[here] % WARP)} execute it; {why}",
                     int(here.argmax()),
                 )
 
     def _gather(self, pc: int, instruction: Instruction, active: Array) -> Array:
-        """Holds threads at a `.sync` instruction until all threads of their membermask that have not exited are there too."""
+        """Holds threads at a `.sync` instruction until all threads of their membermask that have not exited
+        are there too.
+        """
         masks = Issue(self, instruction, active).read(len(instruction.operands) - 1, B32)
         outside = masks >> (active % WARP).astype(np.uint32) & 1 == 0
         if outside.any():
             position = int(outside.argmax())
-            raise Fault(f"executes with membermask {int(masks[position]):#010x}, which does not name its own lane", position)
+            raise FaultError(
+                f"executes with membermask {int(masks[position]):#010x}, which does not name its own lane",
+                position,
+            )
         self._moved = True
         self.status[active] = PARKED
         self.stopped_at[active] = pc

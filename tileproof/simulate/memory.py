@@ -1,12 +1,13 @@
 """State spaces as bytes, with every access checked (ISA 5.1 state spaces, 6.4.1 addresses and alignment).
 
-An address is a position in one state space; `copy` picks whose memory it is: the block's for `.shared`, the thread's for `.local`,
-0 elsewhere. A generic address is a position in a 64-bit space in which `.shared`, `.local`, `.const` and `.param` own a window each, and
-everything else is `.global`. The low halves of the window bases are not zero, so that a generic address that was cut to 32 bits does
-not pass for a shared one.
+An address is a position in one state space; `copy` picks whose memory it is: the block's for `.shared`, the
+thread's for `.local`, 0 elsewhere. A generic address is a position in a 64-bit space in which `.shared`,
+`.local`, `.const` and `.param` own a window each, and everything else is `.global`. The low halves of the
+window bases are not zero, so that a generic address that was cut to 32 bits does not pass for a shared one.
 
-A shared address is 32 bits: block rank + 1 in the bits from 24 up, or 0 for the executing block's own memory, and the byte offset
-below. So an address of `.shared::cta` also is a valid one of `.shared::cluster`, as the ISA promises.
+A shared address is 32 bits: block rank + 1 in the bits from 24 up, or 0 for the executing block's own
+memory, and the byte offset below. So an address of `.shared::cta` also is a valid one of `.shared::cluster`,
+as the ISA promises.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ RANK_SHIFT = 24
 Bools = npt.NDArray[np.bool_]
 
 
-class Fault(Exception):
+class FaultError(Exception):
     """Something undefined in the thread at `position` of the active ones; the machine adds who and where."""
 
     def __init__(self, message: str, position: int = 0) -> None:
@@ -47,13 +48,15 @@ def within(positions: Array) -> Iterator[None]:
     """Faults raised inside count threads among `positions`; they leave counted among all active threads."""
     try:
         yield
-    except Fault as fault:
-        raise Fault(fault.message, int(positions[fault.position])) from None
+    except FaultError as fault:
+        raise FaultError(fault.message, int(positions[fault.position])) from None
 
 
 @dataclass(slots=True)
 class Allocation:
-    """`size` bytes from `base`, once per copy. `known` marks written bytes; None where all are (whatever the host passed)."""
+    """`size` bytes from `base`, once per copy. `known` marks written bytes; None where all are (whatever the
+    host passed).
+    """
 
     name: str
     base: int
@@ -89,14 +92,17 @@ class Space:
         self._ends = np.asarray([one.base + one.size for one in self.allocations], np.int64)
 
     def _locate(self, addresses: Array, size: int) -> Iterator[tuple[Allocation, Array | slice]]:
-        """Splits an access by allocation. Raises `Fault` if any of its bytes lies in none."""
+        """Splits an access by allocation. Raises `FaultError` if any of its bytes lies in none."""
         if self._bases is None or self._ends is None:
-            raise Fault(f"{size}-byte access at {self._spell(addresses[0])}, but the kernel has no {self.name} memory at all")
+            where = self._spell(addresses[0])
+            raise FaultError(
+                f"{size}-byte access at {where} is out of bounds: the kernel has no {self.name} memory"
+            )
         found = np.searchsorted(self._bases, addresses, side="right") - 1
         outside = (found < 0) | (addresses + size > self._ends[found])
         if outside.any():
             position = int(outside.argmax())
-            raise Fault(self._explain(int(addresses[position]), size), position)
+            raise FaultError(self._explain(int(addresses[position]), size), position)
         if (found == found[0]).all():
             yield self.allocations[int(found[0])], slice(None)
             return
@@ -119,8 +125,8 @@ class Space:
         else:
             how = f"it runs {address + size - end} bytes past the end of"
         return (
-            f"{size}-byte access at {self._spell(address)} is out of bounds: {how} {nearest.name!r}, the nearest allocation, "
-            f"which is {nearest.size} bytes at [{nearest.base:#x}, {end:#x})"
+            f"{size}-byte access at {self._spell(address)} is out of bounds: {how} {nearest.name!r}, "
+            f"the nearest allocation, which is {nearest.size} bytes at [{nearest.base:#x}, {end:#x})"
         )
 
     def check_alignment(self, addresses: Array, align: int) -> None:
@@ -128,9 +134,11 @@ class Space:
         if wrong.any():
             position = int(wrong.argmax())
             address = int(addresses[position])
-            inside = next((one for one in self.allocations if one.base <= address < one.base + one.size), None)
+            inside = next(
+                (one for one in self.allocations if one.base <= address < one.base + one.size), None
+            )
             where = f", byte {address - inside.base} of {inside.name!r}," if inside else ""
-            raise Fault(
+            raise FaultError(
                 f"misaligned {self._spell(address)}{where} is {address % align} past a multiple of {align}; "
                 f"this access needs a multiple of {align}",
                 position,
@@ -149,12 +157,16 @@ class Space:
         return data, known
 
     def store(self, copies: Array, addresses: Array, data: Array) -> Bools:
-        """Writes (threads, size) bytes, later threads last; returns which threads' bytes do not stand there now."""
+        """Writes (threads, size) bytes, later threads last; returns which threads' bytes do not stand there
+        now.
+        """
         size = data.shape[1]
         lost = np.zeros(addresses.size, bool)
         for allocation, part in self._locate(addresses, size):
             if not allocation.writable:
-                raise Fault(f"store to {self._spell(addresses[part][0])}: {allocation.name!r} is read-only")
+                raise FaultError(
+                    f"store to {self._spell(addresses[part][0])}: {allocation.name!r} is read-only"
+                )
             index = (addresses[part] - allocation.base)[:, None] + np.arange(size)
             copy = copies[part][:, None]
             allocation.storage[copy, index] = data[part]
@@ -182,7 +194,9 @@ class Memory:
     blocks: int
 
     def parts(self, space: str, addresses: Array, slots: Array, ranks: Array) -> Iterator[Part]:
-        """Splits the addresses of the threads `slots`, which run in the blocks `ranks`, by state space and copy."""
+        """Splits the addresses of the threads `slots`, which run in the blocks `ranks`, by state space and
+        copy.
+        """
         everyone = np.arange(addresses.size)
         if space == "generic":
             owner = classify(addresses)
@@ -212,7 +226,10 @@ class Memory:
             position = int((~reachable).argmax())
             address = int(addresses[position]) & (1 << 64) - 1
             whose = "any block of the cluster" if cluster else "the executing block"
-            raise Fault(f"shared address {address:#x} is out of bounds: it is outside the shared memory of {whose}", position)
+            raise FaultError(
+                f"shared address {address:#x} is out of bounds: it is outside the shared memory of {whose}",
+                position,
+            )
         return copies
 
 

@@ -10,7 +10,9 @@ from tileproof.simulate.syntax import Integer, Real
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A virtual register; `index` is its place in the register file. Names are unique per scope, indices per kernel."""
+    """A virtual register; `index` is its place in the register file. Names are unique per scope, indices per
+    kernel.
+    """
 
     name: str
     type: ScalarType

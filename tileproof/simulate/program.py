@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from tileproof.errors import SimulationError
 from tileproof.simulate import instructions, syntax
-from tileproof.simulate.geometry import SPECIAL_NAMES, SPECIAL_PREFIXES
-from tileproof.simulate.operands import (
-    Couple,
-    Location,
-    Negated,
-    Operand,
-    Register,
-    Sink,
-    Special,
-    Symbol,
-    Target,
-    Tuple,
-)
+from tileproof.simulate.flow import order
+from tileproof.simulate.operands import Operand, Register, Symbol, Target
 from tileproof.simulate.registry import Decoder, Execute
 from tileproof.simulate.scalars import TYPES, ScalarType
+from tileproof.simulate.scopes import Scope, resolve
 
 _ENDS = ("exit", "ret", "trap")
 
@@ -34,7 +24,9 @@ MODULE_GLOBALS = 0x1_0000_0000
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """A decoded instruction. `is_aligned`: a whole warp must execute it; `has_members`: its last operand is a membermask."""
+    """A decoded instruction. `is_aligned`: a whole warp must execute it; `has_members`: its last operand is a
+    membermask.
+    """
 
     opcode: str
     operands: tuple[Operand, ...]
@@ -50,7 +42,9 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A variable and where it lies: `address` and `size` in bytes. A `size` of None is the launch's dynamic shared memory."""
+    """A variable and where it lies: `address` and `size` in bytes. A `size` of None is the launch's dynamic
+    shared memory.
+    """
 
     variable: syntax.Variable
     type: ScalarType
@@ -74,26 +68,9 @@ class Program:
     @property
     def static_shared(self) -> int:
         """Bytes of `.shared` variables of stated size, with the gaps that their alignments make."""
-        return max((one.address + one.size for one in self.placed["shared"] if one.size is not None), default=0)
-
-
-@dataclass(slots=True)
-class _Scope:
-    parent: _Scope | None
-    names: dict[str, Register | Symbol | Target] = field(default_factory=dict)
-
-    def declare(self, name: str, what: Register | Symbol | Target, line: int) -> None:
-        if name in self.names:
-            raise SimulationError(f"line {line}: {name!r} is declared twice in one scope")
-        self.names[name] = what
-
-    def find(self, name: str) -> Register | Symbol | Target | None:
-        scope: _Scope | None = self
-        while scope is not None:
-            if name in scope.names:
-                return scope.names[name]
-            scope = scope.parent
-        return None
+        return max(
+            (one.address + one.size for one in self.placed["shared"] if one.size is not None), default=0
+        )
 
 
 class Loader:
@@ -104,15 +81,17 @@ class Loader:
         self.kernel = kernel
         self.target = target
         self.registers: list[Register] = []
-        self.placed: dict[str, list[Placed]] = {space: [] for space in ("global", "shared", "local", "const", "param")}
-        self.found: list[tuple[syntax.Instruction, _Scope]] = []
-        self.dynamic: list[tuple[syntax.Variable, _Scope]] = []
+        self.placed: dict[str, list[Placed]] = {
+            space: [] for space in ("global", "shared", "local", "const", "param")
+        }
+        self.found: list[tuple[syntax.Instruction, Scope]] = []
+        self.dynamic: list[tuple[syntax.Variable, Scope]] = []
 
     def load(self) -> Program:
-        top = _Scope(None)
+        top = Scope(None)
         for variable in (*self.module.variables, *self.kernel.parameters):
             self._place(variable, top)
-        self._walk(self.kernel.body, _Scope(top))
+        self._walk(self.kernel.body, Scope(top))
         self._place_dynamic()
         code = tuple(self._decode(written, scope) for written, scope in self.found)
         return Program(
@@ -122,10 +101,10 @@ class Loader:
             placed={space: tuple(variables) for space, variables in self.placed.items()},
             registers=tuple(self.registers),
             code=code,
-            ranks=order(code),
+            ranks=order([_successors(code, index) for index in range(len(code))]),
         )
 
-    def _walk(self, body: syntax.Scope, scope: _Scope) -> None:
+    def _walk(self, body: syntax.Scope, scope: Scope) -> None:
         for statement in body.statements:
             match statement:
                 case syntax.RegisterDeclaration():
@@ -135,7 +114,7 @@ class Loader:
                 case syntax.Label(name=name, line=line):
                     scope.declare(name, Target(name, len(self.found)), line)
                 case syntax.Scope():
-                    self._walk(statement, _Scope(scope))
+                    self._walk(statement, Scope(scope))
                 case syntax.Instruction():
                     self.found.append((statement, scope))
 
@@ -144,7 +123,7 @@ class Loader:
             raise SimulationError(f"line {line}: .{name} is not a type that the simulator knows")
         return TYPES[name]
 
-    def _declare(self, declaration: syntax.RegisterDeclaration, scope: _Scope) -> None:
+    def _declare(self, declaration: syntax.RegisterDeclaration, scope: Scope) -> None:
         scalar = self._type(declaration.type, declaration.line)
         for name, count in declaration.names:
             for full in [name] if count is None else [f"{name}{i}" for i in range(count)]:
@@ -152,12 +131,16 @@ class Loader:
                 self.registers.append(register)
                 scope.declare(full, register, declaration.line)
 
-    def _place(self, variable: syntax.Variable, scope: _Scope) -> None:
-        """Places variables of a space one after another from its start, each at its alignment (its type's size unless stated)."""
+    def _place(self, variable: syntax.Variable, scope: Scope) -> None:
+        """Places variables of a space one after another from its start, each at its alignment (its type's
+        size unless stated).
+        """
         scalar = self._type(variable.type, variable.line)
         if variable.elements is None:
             if variable.space != "shared":
-                raise SimulationError(f"line {variable.line}: {variable.name!r} has no size; only .extern .shared arrays may lack one")
+                raise SimulationError(
+                    f"line {variable.line}: {variable.name!r} has no size; only .shared arrays may lack one"
+                )
             self.dynamic.append((variable, scope))
             return
         start = MODULE_GLOBALS if variable.space == "global" else 0
@@ -172,21 +155,21 @@ class Loader:
         for variable, scope in self.dynamic:
             self._put(variable, scope, end, None, align)
 
-    def _put(self, variable: syntax.Variable, scope: _Scope, end: int, size: int | None, align: int) -> None:
+    def _put(self, variable: syntax.Variable, scope: Scope, end: int, size: int | None, align: int) -> None:
         scalar = self._type(variable.type, variable.line)
         placed = Placed(variable, scalar, -(-end // align) * align, size, align)
         self.placed[variable.space].append(placed)
         scope.declare(variable.name, Symbol(variable.name, variable.space, placed.address), variable.line)
 
-    def _decode(self, written: syntax.Instruction, scope: _Scope) -> Instruction:
+    def _decode(self, written: syntax.Instruction, scope: Scope) -> Instruction:
         text = self.module.lines[written.line - 1].strip()
         where = f"kernel {self.kernel.name!r}, line {written.line}, `{text}`"
         entry = instructions.find(written.opcode)
         if entry is None:
             raise SimulationError(f"{where}: the simulator does not know the instruction {written.opcode}")
         try:
-            operands = tuple(_resolve(operand, scope) for operand in written.operands)
-            guard = None if written.guard is None else _resolve(written.guard.register, scope)
+            operands = tuple(resolve(operand, scope) for operand in written.operands)
+            guard = None if written.guard is None else resolve(written.guard.register, scope)
             if guard is not None and not (isinstance(guard, Register) and guard.type.kind == "p"):
                 raise SimulationError("a guard must be a .pred register")
             execute = entry.decode(Decoder(written.opcode, entry.name, operands, self.target))
@@ -210,85 +193,21 @@ class Loader:
 def _alignment(variable: syntax.Variable, scalar: ScalarType) -> int:
     align = scalar.bytes if variable.align is None else variable.align
     if align < 1 or align & align - 1:
-        raise SimulationError(f"line {variable.line}: {variable.name!r} has .align {align}, which is not a power of two")
+        raise SimulationError(
+            f"line {variable.line}: {variable.name!r} has .align {align}, which is not a power of two"
+        )
     return align
 
 
-def _resolve(operand: syntax.Operand, scope: _Scope) -> Operand:
-    match operand:
-        case syntax.Name(text="_"):
-            return Sink()
-        case syntax.Name(text=text):
-            found = scope.find(text)
-            if found is not None:
-                return found
-            if text in SPECIAL_NAMES or text.partition(".")[0] in SPECIAL_PREFIXES:
-                return Special(text)
-            raise SimulationError(f"{text!r} is not declared")
-        case syntax.Sum(base=base, offset=offset):
-            symbol = _resolve(base, scope)
-            if not isinstance(symbol, Symbol):
-                raise SimulationError(f"{base.text}+{offset}: only the address of a variable takes an offset here")
-            return Symbol(symbol.name, symbol.space, symbol.address + offset)
-        case syntax.Negation(operand=inner):
-            register = _resolve(inner, scope)
-            if not isinstance(register, Register):
-                raise SimulationError(f"!{inner.text}: only a predicate register can be negated")
-            return Negated(register)
-        case syntax.Pair(first=first, second=second):
-            one, two = _resolve(first, scope), _resolve(second, scope)
-            if not (isinstance(one, Register | Sink) and isinstance(two, Register | Sink)):
-                raise SimulationError(f"{first.text}|{second.text}: both must be registers")
-            return Couple(one, two)
-        case syntax.Vector(elements=elements):
-            return Tuple(tuple(_resolve(element, scope) for element in elements))
-        case syntax.Address(base=base, offset=offset, rest=rest):
-            start = base if isinstance(base, syntax.Integer) else _resolve(base, scope)
-            if not isinstance(start, Register | Symbol | syntax.Integer):
-                raise SimulationError("an address must start with a register, a variable or a number")
-            return Location(start, offset, tuple(_resolve(part, scope) for part in rest))
-        case syntax.Integer() | syntax.Real():
-            return operand
-
-
-def order(code: tuple[Instruction, ...]) -> npt.NDArray[np.int64]:
-    """Reverse postorder of the control flow graph, later text first where a branch forks.
-
-    A join comes after all paths that lead to it without going around a loop, and a loop's exit after its body.
-    """
-    count = len(code)
-    ranks = np.full(count, 0, np.int64)
-    seen = [False] * count
-    finished: list[int] = []
-    # Code that no path reaches is numbered too; it never runs.
-    for root in range(count):
-        if seen[root]:
-            continue
-        seen[root] = True
-        stack: list[tuple[int, Iterator[int]]] = [(root, _successors(code, root))]
-        while stack:
-            node, rest = stack[-1]
-            following = next((one for one in rest if not seen[one]), None)
-            if following is None:
-                finished.append(node)
-                stack.pop()
-            else:
-                seen[following] = True
-                stack.append((following, _successors(code, following)))
-        if root == 0:
-            reached = len(finished)
-    if count:
-        for place, node in enumerate([*reversed(finished[:reached]), *finished[reached:]]):
-            ranks[node] = place
-    return ranks
-
-
-def _successors(code: tuple[Instruction, ...], index: int) -> Iterator[int]:
+def _successors(code: tuple[Instruction, ...], index: int) -> list[int]:
+    """The instructions that may come next; leaving the kernel is none."""
     instruction = code[index]
     name = instruction.opcode.split(".")[0]
-    found = set()
-    if name == "bra":
-        found |= {operand.index for operand in instruction.operands if isinstance(operand, Target)}
+    found = (
+        [operand.index for operand in instruction.operands if isinstance(operand, Target)]
+        if name == "bra"
+        else []
+    )
     if name not in (*_ENDS, "bra") or instruction.guard is not None:
-        found.add(index + 1)
-    return iter(sorted((one for one in found if one < len(code)), reverse=True))
+        found.append(index + 1)
+    return [one for one in found if one < len(code)]

@@ -1,14 +1,17 @@
-"""Floating-point values with exact rounding: f16, bf16, tf32 and f32 results computed in float64 and rounded once (ISA 5.2.3, 9.7.3).
+"""Floating-point values with exact rounding: f16, bf16, tf32 and f32 results computed in float64 and rounded
+once (ISA 5.2.3, 9.7.3).
 
-A sum of two float64 numbers that is not exact is first rounded to odd: its last bit is set whenever something was cut off. Rounding that
-again to at most 24 bits gives the same as rounding the exact sum once, in any direction (Boldo and Melquiond's theorem needs two spare
-bits). Products of two numbers of at most 24 bits are exact in float64.
+A sum of two float64 numbers that is not exact is first rounded to odd: its last bit is set whenever
+something was cut off. Rounding that again to at most 24 bits gives the same as rounding the exact sum once,
+in any direction (Boldo and Melquiond's theorem needs two spare bits). Products of two numbers of at most 24
+bits are exact in float64.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +20,9 @@ from tileproof.simulate.scalars import BF16, F16, F32, F64, TF32, Array, ScalarT
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Significant bits with the hidden one, exponents of the smallest and largest normal numbers, and the bits of a NaN result."""
+    """Significant bits with the hidden one, exponents of the smallest and largest normal numbers, and the
+    bits of a NaN result.
+    """
 
     precision: int
     smallest: int
@@ -45,7 +50,9 @@ def widen(values: Array, kind: ScalarType) -> Array:
 
 
 def narrow(numbers: Array, kind: ScalarType, rounding: str = "rn") -> Array:
-    """Float64 numbers (exact or rounded to odd) -> `kind.dtype`, rounded once; NaN becomes the canonical NaN of the format."""
+    """Float64 numbers (exact or rounded to odd) -> `kind.dtype`, rounded once; NaN becomes the canonical NaN
+    of the format.
+    """
     if kind == F64:
         return numbers
     rounded = quantize(numbers, FORMATS[kind], rounding)
@@ -62,7 +69,9 @@ def narrow(numbers: Array, kind: ScalarType, rounding: str = "rn") -> Array:
 
 
 def quantize(numbers: Array, form: Format, rounding: str) -> Array:
-    """The nearest number of a format in a rounding direction, as float64; overflow gives infinity or the largest finite number."""
+    """The nearest number of a format in a rounding direction, as float64; overflow gives infinity or the
+    largest finite number.
+    """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         _, exponent = np.frexp(numbers)
         unit = np.maximum(exponent - form.precision, form.smallest - form.precision + 1)
@@ -81,7 +90,7 @@ def quantize(numbers: Array, form: Format, rounding: str) -> Array:
         rounded = np.copysign(np.ldexp(whole, unit), numbers)
         largest = np.ldexp(2.0 - 2.0 ** (1 - form.precision), form.largest)
         over = (np.abs(rounded) > largest) & np.isfinite(numbers)
-        away = {"rn": True, "rna": True, "rz": False, "rm": numbers < 0, "rp": numbers > 0}[rounding]
+        away: Any = {"rn": True, "rna": True, "rz": False, "rm": numbers < 0, "rp": numbers > 0}[rounding]
         limit = np.copysign(np.where(away, np.inf, largest), numbers)
     return np.where(np.isfinite(numbers), np.where(over, limit, rounded), numbers)
 
@@ -107,7 +116,9 @@ def multiply_add(a: Array, b: Array, c: Array, kind: ScalarType) -> Array:
         return np.asarray(
             [
                 _exact_multiply_add(x, y, z) if good else r
-                for x, y, z, r, good in zip(a.tolist(), b.tolist(), c.tolist(), rough.tolist(), finite.tolist(), strict=True)
+                for x, y, z, r, good in zip(
+                    a.tolist(), b.tolist(), c.tolist(), rough.tolist(), finite.tolist(), strict=True
+                )
             ],
             np.float64,
         )

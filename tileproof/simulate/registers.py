@@ -14,7 +14,9 @@ Bools = npt.NDArray[np.bool_]
 
 
 class RegisterFile:
-    """Registers of `slots` threads, each thread's own. A thread's register holds nothing until that thread has written it."""
+    """Registers of `slots` threads, each thread's own. A thread's register holds nothing until that thread
+    has written it.
+    """
 
     def __init__(self, registers: Sequence[Register], slots: int) -> None:
         self._registers = registers
@@ -43,8 +45,8 @@ class RegisterFile:
 def accepts(register: ScalarType, instruction: ScalarType, wider: bool) -> bool:
     """Whether an operand of one type may stand where an instruction has another (ISA 9.4, type information).
 
-    Sizes must agree and integers must not mix with floats; `.bN` agrees with everything. `wider`: the register may exceed an
-    instruction type that is no float (ISA 9.4.1: `ld`, `st` and `cvt`).
+    Sizes must agree and integers must not mix with floats; `.bN` agrees with everything. `wider`: the
+    register may exceed an instruction type that is no float (ISA 9.4.1: `ld`, `st` and `cvt`).
     """
     if "p" in (register.kind, instruction.kind):
         return register.kind == instruction.kind

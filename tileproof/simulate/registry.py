@@ -2,16 +2,16 @@
 
     @instruction("shl")
     def shift_left(code: Decoder) -> Execute:
-        kind = code.scalar(B16, B32, B64)         # reads the dotted words of the opcode once, when the kernel is loaded
+        kind = code.scalar(B16, B32, B64)      # reads the opcode's words, once, when the kernel is loaded
         code.finish(operands=3)
 
-        def execute(issue: Issue) -> None:        # runs for all active threads at once
+        def execute(issue: Issue) -> None:     # runs for all active threads at once
             issue.write(0, kind, shift(issue.read(1, kind), issue.read(2, U32)))
 
         return execute
 
-A name may have dots; the longest registered prefix of an opcode wins, so that `bar.warp.sync` is not taken for `bar`. Words that
-nobody consumed are an error: a modifier is never ignored by accident.
+A name may have dots; the longest registered prefix of an opcode wins, so that `bar.warp.sync` is not taken
+for `bar`. Words that nobody consumed are an error: a modifier is never ignored by accident.
 """
 
 from __future__ import annotations
@@ -32,9 +32,13 @@ Execute = Callable[["Issue"], None]
 Decode = Callable[["Decoder"], Execute]
 
 
+def no_effect(_: Issue) -> None:
+    """What an instruction executes that only changes timing, caches or an order that is kept anyway."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One registered name. `members`: the last operand is a membermask whose threads must all arrive first."""
+    """One registered name. `members`: the last operand is a membermask; all its threads must arrive first."""
 
     name: str
     decode: Decode
@@ -68,7 +72,9 @@ def find(opcode: str) -> Entry | None:
 
 
 class Decoder:
-    """The dotted words of one opcode after its name, and the operands; each reading method consumes what it recognises."""
+    """The dotted words of one opcode after its name, and the operands; each reading method consumes what it
+    recognises.
+    """
 
     def __init__(self, opcode: str, name: str, operands: tuple[Operand, ...], target: str) -> None:
         self.opcode = opcode
@@ -103,9 +109,11 @@ class Decoder:
         return found
 
     def ignore(self, words: Iterable[str] = (), prefixes: tuple[str, ...] = ()) -> None:
-        """Drops words that change timing or ordering only, which a machine that runs in order need not model."""
+        """Drops words that change timing or ordering only, which a machine that runs in order can ignore."""
         known = frozenset(words)
-        self._words = [word for word in self._words if word not in known and not (prefixes and word.startswith(prefixes))]
+        self._words = [
+            word for word in self._words if word not in known and not (prefixes and word.startswith(prefixes))
+        ]
 
     def scalar(self, *allowed: ScalarType) -> ScalarType:
         """The first type word that is left; the destination type of an opcode with two comes first."""
@@ -115,7 +123,7 @@ class Decoder:
                 if allowed and TYPES[word] not in allowed:
                     self.fail(f"{self.opcode}: type .{word} is not one of {', '.join(map(str, allowed))}")
                 return TYPES[word]
-        self.fail(f"{self.opcode} has no type that the simulator knows")
+        raise SimulationError(f"{self.opcode} has no type that the simulator knows")
 
     def has_scalar(self) -> bool:
         return any(word in TYPES for word in self._words)
@@ -123,7 +131,12 @@ class Decoder:
     def finish(self, operands: int | tuple[int, ...] | None = None) -> None:
         """Ends decoding: no word may be left over, and the number of operands must be one of `operands`."""
         if self._words:
-            self.fail(f"{self.opcode}: the simulator does not know {', '.join('.' + word for word in self._words)} of {self.name}")
+            self.fail(
+                f"{self.opcode}: the simulator does not know {self.name} with "
+                f"{', '.join('.' + word for word in self._words)}"
+            )
         counts = (operands,) if isinstance(operands, int) else operands
         if counts is not None and len(self.operands) not in counts:
-            self.fail(f"{self.opcode} has {len(self.operands)} operands; it takes {' or '.join(map(str, counts))}")
+            self.fail(
+                f"{self.opcode} has {len(self.operands)} operands; it takes {' or '.join(map(str, counts))}"
+            )

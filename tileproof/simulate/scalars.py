@@ -1,8 +1,9 @@
-"""PTX scalar types: width, interpretation, and the NumPy type that holds their values (ISA 5.2, fundamental types).
+"""PTX scalar types: width, interpretation, and the NumPy type that holds their values (ISA 5.2, fundamental
+types).
 
-A register is stored as its bits (an unsigned integer array, one entry per thread); an instruction's type says how those bits are
-read. Three types have no NumPy number behind them and stay bits: `.bf16`, the packed pairs (`.f16x2`, ...) and `.b128`, which is
-two 64-bit words in the last axis, low word first.
+A register is stored as its bits (an unsigned integer array, one entry per thread); an instruction's type
+says how those bits are read. Three types have no NumPy number behind them and stay bits: `.bf16`, the packed
+pairs (`.f16x2`, ...) and `.b128`, which is two 64-bit words in the last axis, low word first.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Kind = Literal["b", "u", "s", "f", "p"]
 
 @dataclass(frozen=True, slots=True)
 class ScalarType:
-    """One type word of PTX: `bits` wide; kind is untyped bits, unsigned, signed, floating point or predicate."""
+    """One type word of PTX; its kind is untyped bits, unsigned, signed, floating point or predicate."""
 
     name: str
     bits: int
@@ -49,13 +50,15 @@ def _table() -> dict[str, ScalarType]:
         found.append(ScalarType(f"b{bits}", bits, "b", np.dtype(f"u{bits // 8}")))
         found.append(ScalarType(f"u{bits}", bits, "u", np.dtype(f"u{bits // 8}")))
         found.append(ScalarType(f"s{bits}", bits, "s", np.dtype(f"i{bits // 8}")))
-    for bits in (16, 32, 64):
-        found.append(ScalarType(f"f{bits}", bits, "f", np.dtype(f"f{bits // 8}")))
+    found += [ScalarType(f"f{bits}", bits, "f", np.dtype(f"f{bits // 8}")) for bits in (16, 32, 64)]
     found.append(ScalarType("bf16", 16, "f", np.dtype(np.uint16)))
     found.append(ScalarType("tf32", 32, "f", np.dtype(np.uint32)))
     found += [ScalarType(name, 32, "f", np.dtype(np.uint32)) for name in ("f16x2", "bf16x2")]
     found.append(ScalarType("f32x2", 64, "f", np.dtype(np.uint64)))
-    found += [ScalarType("u16x2", 32, "u", np.dtype(np.uint32)), ScalarType("s16x2", 32, "s", np.dtype(np.uint32))]
+    found += [
+        ScalarType("u16x2", 32, "u", np.dtype(np.uint32)),
+        ScalarType("s16x2", 32, "s", np.dtype(np.uint32)),
+    ]
     return {scalar.name: scalar for scalar in found}
 
 
@@ -90,7 +93,8 @@ def to_bits(values: Array, scalar: ScalarType) -> Array:
 
 
 def resize_bits(bits: Array, source: ScalarType, target_bits: int) -> Array:
-    """Bits of a `source` value -> bits of a register of `target_bits`: chopped, or extended (sign-extended for `.sN`).
+    """Bits of a `source` value -> bits of a register of `target_bits`: chopped, or extended (sign-extended
+    for `.sN`).
 
     ISA 9.4.1, operand size exceeding instruction-type size.
     """

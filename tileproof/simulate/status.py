@@ -53,7 +53,11 @@ def deadlock(machine: Machine) -> tuple[int, str]:
     for pc, warps in places.items():
         instruction = machine.program.code[pc]
         per_block = machine.geometry.block_warps
-        who = ", ".join(f"warp {warp % per_block} lanes {ranges(np.asarray(lanes))}" for warp, lanes in warps.items())
+        who = ", ".join(
+            f"warp {warp % per_block} lanes {ranges(np.asarray(lanes))}" for warp, lanes in warps.items()
+        )
         told.append(f"line {instruction.line} `{instruction.text}`: {who}")
     exited = int((machine.status == EXITED).sum())
-    return int(stuck[0]), f"deadlock: no thread can go on. Waiting at {'; '.join(told)}; {exited} threads have exited"
+    return int(
+        stuck[0]
+    ), f"deadlock: no thread can go on. Waiting at {'; '.join(told)}; {exited} threads have exited"

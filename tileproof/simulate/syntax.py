@@ -1,4 +1,6 @@
-"""What a PTX text says, before names are resolved: modules, kernels, declarations, instructions, operands (ISA 4 and 5)."""
+"""What a PTX text says, before names are resolved: modules, kernels, declarations, instructions, operands
+(ISA 4 and 5).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ class Integer:
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """A floating-point constant. `bits` is set for the exact hexadecimal forms: 32 for `0f...`, 64 for `0d...`."""
+    """A floating-point constant. `bits` is set for the exact hexadecimal forms: 32 for `0f...`, 64 for
+    `0d...`.
+    """
 
     value: float
     bits: int | None
@@ -80,6 +84,8 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
+    """`@guard opcode operands;`."""
+
     opcode: str
     operands: tuple[Operand, ...]
     guard: Guard | None
@@ -88,13 +94,17 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Label:
+    """`name:`."""
+
     name: str
     line: int
 
 
 @dataclass(frozen=True, slots=True)
 class RegisterDeclaration:
-    """`.reg .type a, %r<n>;`: `count` is None for a single name, else the names are `name0` .. `name(count-1)`."""
+    """`.reg .type a, %r<n>;`: `count` is None for a single name, else the names are `name0` ..
+    `name(count-1)`.
+    """
 
     type: str
     names: tuple[tuple[str, int | None], ...]
@@ -105,9 +115,10 @@ class RegisterDeclaration:
 class Variable:
     """A `.global`, `.shared`, `.local`, `.const` or `.param` variable.
 
-    `elements` is None for an array of unstated size (`smem[]`), which takes the dynamic shared memory of the launch. `align` is in
-    bytes and None where unstated. `attributes` keeps the words after the type, such as `.ptr` and `.global` of a parameter, and
-    `pointee_align` the alignment that such a parameter promises for what it points to.
+    `elements` is None for an array of unstated size (`smem[]`), which takes the dynamic shared memory of the
+    launch. `align` is in bytes and None where unstated. `attributes` keeps the words after the type, such as
+    `.ptr` and `.global` of a parameter, and `pointee_align` the alignment that such a parameter promises for
+    what it points to.
     """
 
     name: str
@@ -146,6 +157,8 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Module:
+    """A whole text; `lines` keeps it for messages."""
+
     version: tuple[int, int]
     targets: tuple[str, ...]
     variables: tuple[Variable, ...]

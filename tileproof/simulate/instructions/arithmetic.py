@@ -1,4 +1,4 @@
-"""Arithmetic on integers and floating-point numbers, single and packed in pairs (ISA 9.7.1, 9.7.3 to 9.7.5)."""
+"""Arithmetic on integers and floats, single and packed in pairs (ISA 9.7.1, 9.7.3 to 9.7.5)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FLOATS = tuple(TYPES[name] for name in ("f16", "f32", "f64", "bf16", "f16x2", "
 _PAIRS = (TYPES["u16x2"], TYPES["s16x2"])
 
 Exact = Callable[..., Array]
-"""(type, operands in float64) -> result in float64, exact or rounded to odd; for f64 rounded to nearest."""
+"""(type, operands in float64) -> result in float64: exact or rounded to odd; for f64 rounded to nearest."""
 
 
 def halves(values: Array, kind: ScalarType) -> list[Array]:
@@ -44,6 +44,7 @@ def halves(values: Array, kind: ScalarType) -> list[Array]:
 
 
 def whole(parts: list[Array], kind: ScalarType) -> Array:
+    """The inverse of `halves`."""
     part = PACKED.get(kind.name)
     if part is None:
         return parts[0]
@@ -57,9 +58,13 @@ def each_half(issue: Issue, kind: ScalarType, sources: int, compute: Callable[..
     issue.write(0, kind, whole([compute(*parts) for parts in zip(*columns, strict=True)], kind))
 
 
-def floating(code: Decoder, kind: ScalarType, sources: int, exact: Exact, *, rounding_needed: bool = False) -> Execute:
-    """An operation that rounds once: `{.rnd}{.ftz}{.sat | .relu}`; nearest even where no direction is named."""
-    rounding = code.need("rn", "rz", "rm", "rp") if rounding_needed else code.take("rn", "rz", "rm", "rp") or "rn"
+def floating(
+    code: Decoder, kind: ScalarType, sources: int, exact: Exact, *, rounding_needed: bool = False
+) -> Execute:
+    """An operation that rounds once: `{.rnd}{.ftz}{.sat | .relu}`; to nearest where no direction is named."""
+    rounding = (
+        code.need("rn", "rz", "rm", "rp") if rounding_needed else code.take("rn", "rz", "rm", "rp") or "rn"
+    )
     ftz, sat, relu = code.flag("ftz"), code.flag("sat"), code.flag("relu")
     part = PACKED.get(kind.name, kind)
     if part == F64 and rounding != "rn":
@@ -93,7 +98,7 @@ def _difference(kind: ScalarType, a: Array, b: Array) -> Array:
     return _sum(kind, a, -b)
 
 
-def _product(kind: ScalarType, a: Array, b: Array) -> Array:
+def _product(_: ScalarType, a: Array, b: Array) -> Array:
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         return np.asarray(a * b)
 
@@ -104,6 +109,7 @@ def _fused(kind: ScalarType, a: Array, b: Array, c: Array) -> Array:
 
 @instruction("add", "sub")
 def add(code: Decoder) -> Execute:
+    """Sums and differences wrap around; `.sat` clamps `.s32`."""
     adds = code.name == "add"
     kind = code.scalar(*_INTEGERS, *_FLOATS, *_PAIRS)
     if kind in _FLOATS:
@@ -124,7 +130,9 @@ def add(code: Decoder) -> Execute:
 
 @instruction("mul", "mad", "mul24", "mad24")
 def mul(code: Decoder) -> Execute:
-    """`.lo` and `.hi` halves of the product, or `.wide`: all of it in a register of twice the width (ISA 9.7.1.3 to .6)."""
+    """`.lo` and `.hi` halves of the product, or `.wide`: all of it in a register of twice the width (ISA
+    9.7.1.3 to .6).
+    """
     adds = code.name.startswith("mad")
     short = code.name.endswith("24")
     kind = code.scalar(*((U32, S32) if short else _INTEGERS), *(() if short else _FLOATS))
@@ -159,11 +167,13 @@ def _low24(values: Array, kind: ScalarType) -> Array:
 
 @instruction("fma")
 def fma(code: Decoder) -> Execute:
+    """a * b + c, rounded once."""
     return floating(code, code.scalar(*_FLOATS), 3, _fused, rounding_needed=True)
 
 
 @instruction("sad")
 def sad(code: Decoder) -> Execute:
+    """c + |a - b|."""
     kind = code.scalar(*_INTEGERS)
     code.finish(operands=4)
 
@@ -176,7 +186,9 @@ def sad(code: Decoder) -> Execute:
 
 @instruction("div", "rem")
 def divide(code: Decoder) -> Execute:
-    """Integers truncate; `div` of floats takes `.approx`, `.full` or `.rn`, all of which round correctly here."""
+    """Integers truncate; `div` of floats takes `.approx`, `.full` or `.rn`, all of which round correctly
+    here.
+    """
     quotient = code.name == "div"
     kind = code.scalar(*_INTEGERS, *((F32, F64) if quotient else ()))
     if kind in (F32, F64):
@@ -193,7 +205,7 @@ def divide(code: Decoder) -> Execute:
     return execute
 
 
-def _quotient(kind: ScalarType, a: Array, b: Array) -> Array:
+def _quotient(_: ScalarType, a: Array, b: Array) -> Array:
     # 53 bits are more than twice 24 plus two, so rounding the float64 quotient again gives the nearest f32.
     with np.errstate(all="ignore"):
         return np.asarray(a / b)
@@ -252,7 +264,8 @@ def sign(code: Decoder) -> Execute:
             values = reals.narrow(reals.flush(reals.widen(values, part), part), part)
         top = part.storage.type(1 << part.bits - 1)
         bits = to_bits(values, part)
-        return (bits ^ top if negates else bits & ~top).view(part.dtype)
+        found: Array = bits ^ top if negates else bits & ~top
+        return found.view(part.dtype)
 
     return lambda issue: each_half(issue, kind, 1, compute)
 
@@ -262,7 +275,7 @@ def _reciprocal(kind: ScalarType, a: Array) -> Array:
 
 
 def _unary(function: Callable[[Array], Array]) -> Exact:
-    def compute(kind: ScalarType, a: Array) -> Array:
+    def compute(_: ScalarType, a: Array) -> Array:
         with np.errstate(all="ignore"):
             return function(a)
 
@@ -283,7 +296,9 @@ _UNARY: dict[str, Exact] = {
 
 @instruction(*_UNARY)
 def unary(code: Decoder) -> Execute:
-    """`.approx` forms may be off by a few units in the last place on hardware; here they are the nearest value."""
+    """`.approx` forms may be off by a few units in the last place on hardware; here they are the nearest
+    value.
+    """
     kind = code.scalar(*(one for one in _FLOATS if one.name != "f32x2"))
     exact = code.name in ("rcp", "sqrt")
     code.need("approx", *(("rn",) if exact else ()))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from tileproof.simulate import integers
@@ -15,6 +18,7 @@ _LOGIC = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 
 @instruction(*_LOGIC)
 def logic(code: Decoder) -> Execute:
+    """Bit by bit, or of predicates."""
     function = _LOGIC[code.name]
     kind = code.scalar(PRED, B16, B32, B64)
     code.finish(operands=3)
@@ -23,6 +27,7 @@ def logic(code: Decoder) -> Execute:
 
 @instruction("not")
 def complement(code: Decoder) -> Execute:
+    """Inverts all bits, or a predicate."""
     kind = code.scalar(PRED, B16, B32, B64)
     code.finish(operands=2)
     return lambda issue: issue.write(0, kind, ~issue.read(1, kind))
@@ -30,6 +35,7 @@ def complement(code: Decoder) -> Execute:
 
 @instruction("cnot")
 def logical_complement(code: Decoder) -> Execute:
+    """1 where the operand is 0, else 0."""
     kind = code.scalar(B16, B32, B64)
     code.finish(operands=2)
     return lambda issue: issue.write(0, kind, (issue.read(1, kind) == 0).astype(kind.dtype))
@@ -60,6 +66,7 @@ def lop3(code: Decoder) -> Execute:
 
 @instruction("shl", "shr")
 def shift(code: Decoder) -> Execute:
+    """Amounts of the width and more are clamped to it."""
     left = code.name == "shl"
     kind = code.scalar(B16, B32, B64, *(() if left else (U16, U32, U64, S16, S32, S64)))
     code.finish(operands=3)
@@ -85,14 +92,18 @@ def funnel_shift(code: Decoder) -> Execute:
     return execute
 
 
-def _ones(count: Array, like: np.dtype[np.unsignedinteger]) -> Array:  # type: ignore[type-arg]
+def _ones(count: Array, like: np.dtype[Any]) -> Array:
     """Words with their `count` lowest bits set; `count` may be the width or more."""
-    return ~integers.shift_left(np.full(count.shape, -1, f"i{like.itemsize}").view(like), count.astype(np.uint32))
+    return ~integers.shift_left(
+        np.full(count.shape, -1, f"i{like.itemsize}").view(like), count.astype(np.uint32)
+    )
 
 
 @instruction("bfe")
 def extract(code: Decoder) -> Execute:
-    """Position and length are the low bytes of b and c; what lies above the field or the source's top is zero or its sign."""
+    """Position and length are the low bytes of b and c; what lies above the field or the source's top is zero
+    or its sign.
+    """
     kind = code.scalar(U32, U64, S32, S64)
     code.finish(operands=4)
     bits = TYPES[f"u{kind.bits}"]
@@ -130,6 +141,7 @@ def insert(code: Decoder) -> Execute:
 
 @instruction("popc", "clz")
 def count_bits(code: Decoder) -> Execute:
+    """`popc` counts ones, `clz` the zeros above the highest one."""
     function = integers.population if code.name == "popc" else integers.leading_zeros
     kind = code.scalar(B32, B64)
     code.finish(operands=2)
@@ -138,6 +150,7 @@ def count_bits(code: Decoder) -> Execute:
 
 @instruction("brev")
 def reverse(code: Decoder) -> Execute:
+    """Bit 0 becomes the highest bit, and so on."""
     kind = code.scalar(B32, B64)
     code.finish(operands=2)
     return lambda issue: issue.write(0, kind, integers.reverse(issue.read(1, kind)))
@@ -145,7 +158,9 @@ def reverse(code: Decoder) -> Execute:
 
 @instruction("bfind")
 def find_bit(code: Decoder) -> Execute:
-    """Position of the highest bit that differs from the sign (from zero, if unsigned); all ones where there is none."""
+    """Position of the highest bit that differs from the sign (from zero, if unsigned); all ones where there
+    is none.
+    """
     from_top = code.flag("shiftamt")
     kind = code.scalar(U32, U64, S32, S64)
     code.finish(operands=2)
@@ -159,19 +174,21 @@ def find_bit(code: Decoder) -> Execute:
     return execute
 
 
-_SELECTIONS = {
+_SELECTIONS: dict[str, Callable[[Array, int], Array]] = {
     "f4e": lambda n, i: (n + i) % 8,
     "b4e": lambda n, i: (n - i) % 8,
-    "rc8": lambda n, i: n,
-    "ecl": lambda n, i: np.maximum(n, i),
-    "ecr": lambda n, i: np.minimum(n, i),
+    "rc8": lambda n, _: n,
+    "ecl": np.maximum,
+    "ecr": np.minimum,
     "rc16": lambda n, i: n % 2 * 2 + i % 2,
 }
 
 
 @instruction("prmt")
 def permute(code: Decoder) -> Execute:
-    """Picks four of the eight bytes of b:a; in the default mode bit 3 of a selector asks for copies of the byte's sign."""
+    """Picks four of the eight bytes of b:a; in the default mode bit 3 of a selector asks for copies of the
+    byte's sign.
+    """
     code.scalar(B32)
     mode = code.take(*_SELECTIONS)
     code.finish(operands=4)

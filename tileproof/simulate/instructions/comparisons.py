@@ -49,12 +49,14 @@ _COMBINE: dict[str, Compare] = {"and": np.logical_and, "or": np.logical_or, "xor
 
 
 def _comparison(code: Decoder, kind: ScalarType) -> Compare:
-    """The comparison operator of an opcode for operands of a type; floats that are NaN compare false unless unordered."""
+    """The comparison operator of an opcode for operands of a type; floats that are NaN compare false unless
+    unordered.
+    """
     name = code.need(*_PLAIN, *_UNSIGNED_NAMES, *_UNORDERED, "num", "nan")
     if kind in _UNTYPED and name not in ("eq", "ne"):
         code.fail(f"{code.opcode}: {kind} values compare by .eq and .ne only")
     if kind not in _FLOATS:
-        if kind in _SIGNED and name in _UNSIGNED_NAMES or name in _UNORDERED or name in ("num", "nan"):
+        if (kind in _SIGNED and name in _UNSIGNED_NAMES) or name in _UNORDERED or name in ("num", "nan"):
             code.fail(f"{code.opcode}: .{name} does not compare {kind}")
         return _PLAIN[_UNSIGNED_NAMES.get(name, name)]
     if name in _UNSIGNED_NAMES:
@@ -118,6 +120,7 @@ def set_(code: Decoder) -> Execute:
 
 @instruction("selp")
 def selp(code: Decoder) -> Execute:
+    """The first source where the predicate holds, else the second."""
     kind = code.scalar(*_UNTYPED, *_UNSIGNED, *_SIGNED, F32, F64)
     code.finish(operands=4)
 

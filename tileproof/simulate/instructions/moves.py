@@ -34,17 +34,22 @@ _SPACES = ("global", "shared", "shared::cta", "shared::cluster", "local", "const
 
 @instruction("mov")
 def mov(code: Decoder) -> Execute:
+    """Copies a register, a constant, a special register or the address of a variable; packs and unpacks."""
     kind = code.scalar(B16, B32, B64, B128, U16, U32, U64, S16, S32, S64, F32, F64, PRED)
     code.finish(operands=2)
     target, source = code.operands
     if isinstance(source, Tuple):
         part = _element(code, kind, source)
-        return lambda issue: issue.write(0, kind, pack([issue.read(one, part) for one in source.elements], kind))
+        return lambda issue: issue.write(
+            0, kind, pack([issue.read(one, part) for one in source.elements], kind)
+        )
     if isinstance(target, Tuple):
         part = _element(code, kind, target)
 
         def unpack(issue: Issue) -> None:
-            whole = np.ascontiguousarray(to_bits(issue.read(1, kind), kind) if kind != B128 else issue.read(1, kind))
+            whole = np.ascontiguousarray(
+                to_bits(issue.read(1, kind), kind) if kind != B128 else issue.read(1, kind)
+            )
             columns = whole.view(part.storage).reshape(issue.slots.size, -1)
             for place, one in enumerate(target.elements):
                 issue.write(one, part, np.ascontiguousarray(columns[:, place]))
@@ -70,11 +75,12 @@ def pack(parts: list[Array], kind: ScalarType) -> Array:
 
 def window(space: str) -> str:
     """`shared` for `shared::cta` and so on."""
-    return space.split("::")[0]
+    return space.split("::", maxsplit=1)[0]
 
 
 @instruction("cvta")
 def cvta(code: Decoder) -> Execute:
+    """An address of a state space -> its generic address; `.to` is the way back."""
     to = code.flag("to")
     space = code.need(*_SPACES)
     code.scalar(U64)
@@ -92,7 +98,9 @@ def _to_generic(issue: Issue, space: str) -> None:
         beyond = addresses >= WINDOW_BYTES
         if beyond.any():
             position = int(beyond.argmax())
-            issue.fail(f"{int(addresses[position]):#x} is not a {space} address, so it has no generic one", position)
+            issue.fail(
+                f"{int(addresses[position]):#x} is not a {space} address, so it has no generic one", position
+            )
         if name == "shared":
             addresses = name_block(issue, addresses)
         addresses = addresses + np.uint64(WINDOWS[name])
@@ -100,7 +108,9 @@ def _to_generic(issue: Issue, space: str) -> None:
 
 
 def name_block(issue: Issue, addresses: Array) -> Array:
-    """Shared addresses (u64), those of the executing block made to name it, so that they hold in other blocks too."""
+    """Shared addresses (u64), those of the executing block made to name it, so that they hold in other blocks
+    too.
+    """
     own = (issue.machine.geometry.rank[issue.slots] + 1 << RANK_SHIFT).astype(np.uint64)
     return np.where(addresses >> np.uint64(RANK_SHIFT) == 0, addresses | own, addresses)
 
@@ -111,7 +121,9 @@ def _from_generic(issue: Issue, space: str) -> None:
     wrong = classify(addresses.astype(np.int64)) != name
     if wrong.any():
         position = int(wrong.argmax())
-        issue.fail(f"generic address {int(addresses[position]):#x} does not point into {space} memory", position)
+        issue.fail(
+            f"generic address {int(addresses[position]):#x} does not point into {space} memory", position
+        )
     if name != "global":
         addresses = addresses - np.uint64(WINDOWS[name])
     if name == "shared":
@@ -119,13 +131,17 @@ def _from_generic(issue: Issue, space: str) -> None:
         own = rank == issue.machine.geometry.rank[issue.slots]
         if space != "shared::cluster" and not own.all():
             position = int((~own).argmax())
-            issue.fail(f"generic address {int(addresses[position]):#x} points into another block's shared memory", position)
+            issue.fail(
+                f"generic address {int(addresses[position]):#x} points into another block's shared memory",
+                position,
+            )
         addresses = np.where(own, addresses & np.uint64(_OFFSET), addresses)
     issue.write(0, U64, addresses)
 
 
 @instruction("isspacep")
 def isspacep(code: Decoder) -> Execute:
+    """Whether a generic address points into a state space."""
     space = code.need(*_SPACES)
     code.finish(operands=2)
 
@@ -142,7 +158,9 @@ def isspacep(code: Decoder) -> Execute:
 
 @instruction("mapa", "getctarank")
 def cluster_address(code: Decoder) -> Execute:
-    """`mapa` moves an address to the same offset in another block; `getctarank` tells the block that an address belongs to."""
+    """`mapa` moves an address to the same offset in another block; `getctarank` tells the block that an
+    address belongs to.
+    """
     shared = code.flag("shared::cluster")
     kind = code.scalar(U32, U64)
     moves = code.name == "mapa"
@@ -158,7 +176,10 @@ def cluster_address(code: Decoder) -> Execute:
         absent = rank >= issue.machine.memory.blocks
         if absent.any():
             position = int(absent.argmax())
-            issue.fail(f"block rank {int(rank[position])} is not in a cluster of {issue.machine.memory.blocks}", position)
+            issue.fail(
+                f"block rank {int(rank[position])} is not in a cluster of {issue.machine.memory.blocks}",
+                position,
+            )
         moved = named & np.uint64(_OFFSET) | rank + np.uint64(1) << np.uint64(RANK_SHIFT)
         issue.write(0, kind, moved + start)
 

@@ -1,0 +1,1 @@
+"""Files that hold calls to check: specs in TOML, and Python programs."""

@@ -1,0 +1,128 @@
+"""From a TOML file to its tables. Every fault of the file is told at once, each with its place."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tileproof.spec.errors import SpecError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from pydantic_core import ErrorDetails
+
+    from tileproof.spec.model import SpecTable
+
+LARGEST_FILE = 16 << 20
+"""Bytes. A spec is written by hand; what is larger is something else."""
+
+_CALL = re.compile(r"^\s*\[\[\s*calls\s*\]\]", re.MULTILINE)
+_MOST_FAULTS = 20
+
+
+def read_text(path: Path) -> str:
+    """The text of a file. Raises :class:`SpecError` for what cannot be read or is no text."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise SpecError(f"{path}: cannot be read: {reason}") from error
+    if len(content) > LARGEST_FILE:
+        raise SpecError(f"{path}: larger than {LARGEST_FILE >> 20} MiB, which no spec is")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise SpecError(f"{path}: not text in UTF-8 (byte {error.start}, line {line})") from error
+
+
+def read_tables(path: Path) -> tuple[SpecTable, list[int]]:
+    """The tables of a spec file, and the line of each call (empty where the calls are written inline).
+
+    Raises :class:`SpecError` naming every fault with its path in the file, or line and column of a syntax error.
+    """
+    text = read_text(path)
+    try:
+        data = tomllib.loads(text)
+    except RecursionError as error:
+        raise SpecError(f"{path}: lists or tables nest too deep") from error
+    except ValueError as error:
+        # Besides its own errors, which tell line and column, tomllib lets through those of int() and datetime.
+        raise SpecError(f"{path}: {error}") from error
+    tables = _validated(path, data)
+    lines = [text.count("\n", 0, match.start()) + 1 for match in _CALL.finditer(text)]
+    return tables, lines if len(lines) == len(tables.calls) else []
+
+
+def _validated(path: Path, data: dict[str, Any]) -> SpecTable:
+    from pydantic import ValidationError
+
+    from tileproof.spec.model import SpecTable
+
+    try:
+        return SpecTable.model_validate(data)
+    except ValidationError as error:
+        faults = [_fault(SpecTable, detail) for detail in error.errors(include_url=False, include_context=False)]
+    shown = faults[:_MOST_FAULTS]
+    if len(faults) > len(shown):
+        shown.append(f"and {len(faults) - len(shown)} more")
+    raise SpecError("\n".join(f"{path}: {fault}" for fault in shown))
+
+
+def _fault(model: type[BaseModel], detail: ErrorDetails) -> str:
+    location, kind = detail["loc"], detail["type"]
+    place = place_text(location)
+    if kind == "extra_forbidden":
+        known = _keys(model, location[:-1])
+        near = get_close_matches(str(location[-1]), known, 1)
+        hint = f"; did you mean {near[0]}?" if near else "."
+        return f"{place}: unknown key{hint} The keys are {', '.join(known)}"
+    if kind == "missing":
+        return f"{place}: is missing"
+    if kind == "value_error":
+        message = detail["msg"].removeprefix("Value error, ")
+        return f"{place}: {message}" if place else message
+    if kind == "literal_error":
+        return f"{place}: {detail['msg'].replace('Input should be', 'must be')}, got {detail['input']!r}"
+    if kind == "too_short":
+        return f"{place}: needs at least one entry"
+    wanted = {"dict_type": "a table", "model_type": "a table", "list_type": "a list"}.get(kind, detail["msg"])
+    return f"{place or 'the file'}: needs {wanted}, got {str(detail['input'])[:40]!r}"
+
+
+def place_text(location: tuple[int | str, ...]) -> str:
+    """A path in the file as it is usually written: ``calls[0].operands[1].layout``."""
+    text = ""
+    for part in location:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            name = part if re.fullmatch(r"\w+", part) else repr(part)
+            text += f".{name}" if text else name
+    return text
+
+
+def _keys(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
+    """The keys that the table at a place may have."""
+    from pydantic import TypeAdapter
+
+    schema = TypeAdapter(model).json_schema(mode="validation")
+    node: Any = schema
+    for part in location:
+        node = _resolved(node, schema)
+        node = node["items"] if isinstance(part, int) else node.get("properties", {}).get(
+            part, node.get("additionalProperties")
+        )
+    return list(_resolved(node, schema).get("properties", {}))
+
+
+def _resolved(node: Any, schema: Any) -> Any:
+    for option in node.get("anyOf", ()):
+        if option.get("type") != "null":
+            node = option
+    reference = node.get("$ref")
+    return schema["$defs"][reference.rpartition("/")[2]] if reference else node
