@@ -81,6 +81,8 @@ def least(question: Question, reading: Reading, solver: z3.Solver) -> tuple[dict
     """Minimise a satisfiable denial variable by variable. A budget that runs out leaves a counterexample that is not least."""
     import z3
 
+    from tileproof.proofs.z3_terms import value_of
+
     values: dict[Leaf, int] = {}
     model = solver.model()
     reason = ""
@@ -98,9 +100,9 @@ def least(question: Question, reading: Reading, solver: z3.Solver) -> tuple[dict
         if variable not in reading.variables:
             continue
         term = reading.variables[variable]
-        best = reading.value_of(model, variable)
+        best = value_of(model, term)
         if best < 0 and (variable.hi is None or variable.hi >= 0) and possible(term >= reading.number(0)):
-            best = reading.value_of(model, variable)
+            best = value_of(model, term)
         sign = 1 if best >= 0 else -1
         floor = max(0, variable.lo or 0) if sign > 0 else (1 if variable.hi is None or variable.hi >= 0 else -variable.hi)
         low, high = floor, sign * best
@@ -110,7 +112,7 @@ def least(question: Question, reading: Reading, solver: z3.Solver) -> tuple[dict
             middle = low if first else (low + high) // 2
             first = False
             if possible(_between(reading, term, sign, low, middle)):
-                high = sign * reading.value_of(model, variable)
+                high = sign * value_of(model, term)
             else:
                 low = middle + 1
         best = sign * high

@@ -140,9 +140,10 @@ def query(relations: Sequence[Relation], budget: int) -> tuple[str, Reading | No
     """Ask for a point where all relations hold: ``("sat" | "unsat" | "unknown", reading, solver or reason)``."""
     import z3
 
-    from tileproof.proofs.smt import Unencodable, context, reading_for
+    from tileproof.proofs.smt import Reading, Unencodable, theory_for
+    from tileproof.proofs.z3_terms import context
 
-    reading = reading_for(relations)
+    reading = Reading(theory_for(relations))
     try:
         terms = [reading.term(r) for r in relations]
         solver = z3.SolverFor(reading.logic, ctx=context())

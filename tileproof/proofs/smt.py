@@ -1,40 +1,48 @@
-"""The Z3 reading of expressions, in two theories.
+"""The solver reading of expressions, in the vocabulary of SMT-LIB 2 and in two theories.
 
 * integers with division by constants, for affine terms and unbounded variables;
 * bit-vectors as wide as the bounds of all subterms demand, where bits are mixed (swizzles) or variables multiplied.
 
 Where bits are mixed but something is unbounded, the low bits that can be touched are split off as Booleans: XOR with a
 number below ``2**k`` changes only the low ``k`` bits, so the rest stays an integer. That is exact, and linear.
+
+The translation is written once. What it builds terms with is a :class:`Terms`: Z3's interface, or SMT-LIB text.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Mapping
-from typing import Any
-
-import z3
+from collections.abc import Iterable
+from typing import Any, Protocol
 
 from tileproof.layouts.bounds import bounds, is_multiple
-from tileproof.layouts.index import Index, Leaf, Relation, leaves
+from tileproof.layouts.index import Index, Leaf, Relation
 
 BITWISE = ("xor", "and", "or")
 MOST_BITS = 120
 
 
 class Unencodable(Exception):
-    """An expression that neither reading can express; the text names it."""
+    """An expression that neither theory can express; the text names it."""
 
 
-_local = threading.local()
+class Terms(Protocol):
+    """Builds terms; ``width`` is that of all bit-vectors, ``None`` for integers. Operators bear SMT-LIB's names."""
+
+    def number(self, value: int, width: int | None) -> Any: ...
+
+    def truth(self, value: bool) -> Any: ...
+
+    def variable(self, name: str, width: int | None) -> Any: ...
+
+    def boolean(self, name: str) -> Any: ...
+
+    def apply(self, operator: str, *arguments: Any) -> Any: ...
 
 
-def context() -> z3.Context:
-    """This thread's context; Z3 contexts are never shared between threads."""
-    found = getattr(_local, "context", None)
-    if found is None:
-        found = _local.context = z3.Context()
-    return found
+_INTEGER = {"add": "+", "mul": "*", "div": "div", "mod": "mod", "lt": "<", "le": "<="}
+_VECTOR = {
+    "add": "bvadd", "mul": "bvmul", "lt": "bvslt", "le": "bvsle", "xor": "bvxor", "and": "bvand", "or": "bvor",
+}  # fmt: skip
 
 
 def nodes(*roots: Any) -> list[Any]:
@@ -67,15 +75,20 @@ def bit_width(roots: Iterable[Any]) -> int | None:
 
 
 class Reading:
-    """Translates expressions over one set of solver variables; ``side`` holds what defines them."""
+    """Translates expressions over one set of solver variables; ``side`` holds what bounds and defines them."""
 
-    def __init__(self, width: int | None) -> None:
+    def __init__(self, width: int | None, terms: Terms | None = None) -> None:
+        if terms is None:
+            from tileproof.proofs.z3_terms import Z3Terms
+
+            terms = Z3Terms()
         self.width = width
         self.linear = True
-        self.side: list[z3.BoolRef] = []
-        self.variables: dict[Leaf, z3.ExprRef] = {}
+        self.side: list[Any] = []
+        self.variables: dict[Leaf, Any] = {}
         self._terms: dict[int, Any] = {}
-        self._ctx = context()
+        self._make = terms
+        self._names = _INTEGER if width is None else _VECTOR
 
     @property
     def theory(self) -> str:
@@ -91,99 +104,81 @@ class Reading:
             return "QF_BV"
         return "QF_LIA" if self.linear else "QF_NIA"
 
-    def number(self, value: int) -> z3.ExprRef:
-        if self.width is None:
-            return z3.IntVal(value, self._ctx)
-        return z3.BitVecVal(value, self.width, self._ctx)
-
-    def value_of(self, model: z3.ModelRef, variable: Leaf) -> int:
-        found = model.eval(self.variables[variable], model_completion=True)
-        return int(found.as_long()) if self.width is None else int(found.as_signed_long())
+    def number(self, value: int) -> Any:
+        return self._make.number(value, self.width)
 
     def term(self, node: Any) -> Any:
-        """The Z3 term of an index or relation. Raises :class:`Unencodable`."""
+        """The term of an index or relation. Raises :class:`Unencodable`."""
         for item in nodes(node):
             if item.uid not in self._terms:
                 self._terms[item.uid] = self._translate(item)
         return self._terms[node.uid]
 
-    def at_most(self, a: z3.ExprRef, b: z3.ExprRef) -> z3.BoolRef:
-        return a <= b  # signed for bit-vectors
+    def at_most(self, a: Any, b: Any) -> Any:
+        """``a <= b``, signed."""
+        return self._make.apply(self._names["le"], a, b)
 
     def _translate(self, node: Any) -> Any:
-        op = node.op
+        op, make = node.op, self._make.apply
         if op == "const":
             return self.number(node.args[0])
         if op == "truth":
-            return z3.BoolVal(node.args[0], self._ctx)
+            return self._make.truth(node.args[0])
         if op == "leaf":
             return self._variable(node.args[0])
         a = [self._terms[x.uid] for x in node.args]
-        if op == "add":
-            return a[0] + a[1]
         if op in ("mul", "div", "mod") and node.args[1].op != "const":
             self.linear = False
-        if op == "mul":
-            return a[0] * a[1]
         if op in ("div", "mod"):
             return self._division(op, node, a[0], a[1])
         if op in BITWISE:
             return self._bitwise(node, a[0], a[1])
-        if op == "min":
-            return z3.If(a[0] <= a[1], a[0], a[1])
-        if op == "max":
-            return z3.If(a[0] <= a[1], a[1], a[0])
-        if op == "select":
-            return z3.If(a[0], a[1], a[2])
-        if op == "eq":
-            return a[0] == a[1]
-        if op == "lt":
-            return a[0] < a[1]
-        if op == "not":
-            return z3.Not(a[0])
-        return z3.And(*a) if op == "all" else z3.Or(*a)
+        if op in ("add", "mul", "lt"):
+            return make(self._names[op], *a)
+        if op in ("min", "max"):
+            smaller = self.at_most(a[0], a[1])
+            return make("ite", smaller, *(a if op == "min" else a[::-1]))
+        return make({"select": "ite", "eq": "=", "not": "not", "all": "and", "any": "or"}[op], *a)
 
-    def _variable(self, variable: Leaf) -> z3.ExprRef:
+    def _variable(self, variable: Leaf) -> Any:
         if variable in self.variables:
             return self.variables[variable]
         # Different variables are different unknowns even where they are called alike.
         name = f"{variable.label}:{variable.kind}:{len(self.variables)}"
-        step = variable.multiple_of
-        lo, hi = variable.lo, variable.hi
-        if self.width is None:
-            term = z3.Int(name, self._ctx)
-            if step > 1:
-                term = z3.IntVal(step, self._ctx) * z3.Int(name + "/step", self._ctx)
-        else:
-            term = z3.BitVec(name, self.width, self._ctx)
-            if step > 1:
-                self.side.append(z3.SRem(term, self.number(step)) == self.number(0))
-        if lo is not None:
-            self.side.append(term >= self.number(lo))
-        if hi is not None:
-            self.side.append(term <= self.number(hi))
+        step = self.number(variable.multiple_of)
+        term = self._make.variable(name, self.width)
+        if variable.multiple_of > 1:
+            if self.width is None:
+                term = self._make.apply("*", step, term)
+            else:
+                self.side.append(self._make.apply("=", self._make.apply("bvsrem", term, step), self.number(0)))
+        if variable.lo is not None:
+            self.side.append(self.at_most(self.number(variable.lo), term))
+        if variable.hi is not None:
+            self.side.append(self.at_most(term, self.number(variable.hi)))
         self.variables[variable] = term
         return term
 
     def _division(self, op: str, node: Any, a: Any, b: Any) -> Any:
+        make = self._make.apply
         if self.width is None:
             # For a positive divisor SMT-LIB's div and mod on integers round to minus infinity, as ours do.
-            return a / b if op == "div" else a % b
+            return make(op, a, b)
         divisor = node.args[1].value
         if divisor is not None and divisor & (divisor - 1) == 0:
             if op == "div":
-                return a >> self.number(divisor.bit_length() - 1)
-            return a & self.number(divisor - 1)
+                return make("bvashr", a, self.number(divisor.bit_length() - 1))
+            return make("bvand", a, self.number(divisor - 1))
         lo, _ = bounds(node.args[0])
         if lo is not None and lo >= 0:
-            return z3.UDiv(a, b) if op == "div" else z3.URem(a, b)
-        remainder = a % b  # bvsmod: the sign of the divisor, which is positive
-        return remainder if op == "mod" else (a - remainder) / b
+            return make("bvudiv" if op == "div" else "bvurem", a, b)
+        remainder = make("bvsmod", a, b)  # the sign of the divisor, which is positive
+        return remainder if op == "mod" else make("bvsdiv", make("bvsub", a, remainder), b)
 
     def _bitwise(self, node: Index, a: Any, b: Any) -> Any:
-        op = node.op
+        op, make = node.op, self._make.apply
         if self.width is not None:
-            return a ^ b if op == "xor" else a & b if op == "and" else a | b
+            return make(self._names[op], a, b)
         x, y = node.args
         lo, hi = bounds(y)
         if lo is None or hi is None or lo < 0:
@@ -192,30 +187,29 @@ class Reading:
         if lo is None or hi is None or lo < 0:
             raise Unencodable(f"{node!r} mixes the bits of two numbers without bounds")
         bits = range(_zeros(y, hi.bit_length()), hi.bit_length())
-        high_x, bits_x, low_x = self._split(x, a, bits)
-        _, bits_y, _ = self._split(y, b, bits)
-        mixed = {
-            "xor": lambda p, q: z3.Xor(p, q),
-            "and": lambda p, q: z3.And(p, q),
-            "or": lambda p, q: z3.Or(p, q),
-        }[op]
-        one, none = z3.IntVal(1, self._ctx), z3.IntVal(0, self._ctx)
-        total: Any = none
-        for position, p, q in zip(bits, bits_x, bits_y, strict=True):
-            total = total + z3.If(mixed(p, q), one, none) * (1 << position)
-        return total if op == "and" else total + high_x * (1 << bits.stop) + low_x
+        name = f"{len(self._terms)}"
+        high_x, bits_x, low_x = self._split(f"x{name}", a, bits)
+        _, bits_y, _ = self._split(f"y{name}", b, bits)
+        total = self._weighted([make(op, p, q) for p, q in zip(bits_x, bits_y, strict=True)], bits)
+        if op == "and":
+            return total
+        return make("+", make("+", total, make("*", high_x, self.number(1 << bits.stop))), low_x)
 
-    def _split(self, node: Index, term: Any, bits: range) -> tuple[Any, list[Any], Any]:
-        """``term == high * 2**stop + sum(bit * 2**i) + low`` with ``0 <= low < 2**start``."""
-        ctx, name = self._ctx, f"{node.uid}@{bits.start}-{bits.stop}"
-        high = z3.Int(f"high{name}", ctx)
-        low = z3.Int(f"low{name}", ctx)
-        booleans = [z3.Bool(f"bit{name}.{i}", ctx) for i in bits]
-        one, none = z3.IntVal(1, ctx), z3.IntVal(0, ctx)
-        total = high * (1 << bits.stop) + low
+    def _weighted(self, booleans: list[Any], bits: range) -> Any:
+        """The number whose bits at the positions ``bits`` are ``booleans`` and whose other bits are zero."""
+        total = self.number(0)
         for position, bit in zip(bits, booleans, strict=True):
-            total = total + z3.If(bit, one, none) * (1 << position)
-        self.side += [term == total, low >= 0, low < (1 << bits.start)]
+            total = self._make.apply("+", total, self._make.apply("ite", bit, self.number(1 << position), self.number(0)))
+        return total
+
+    def _split(self, name: str, term: Any, bits: range) -> tuple[Any, list[Any], Any]:
+        """``term == high * 2**stop + sum(bit * 2**i) + low`` with ``0 <= low < 2**start``."""
+        make = self._make.apply
+        high, low = self._make.variable(f"high:{name}", None), self._make.variable(f"low:{name}", None)
+        booleans = [self._make.boolean(f"bit:{name}:{i}") for i in bits]
+        total = make("+", make("*", high, self.number(1 << bits.stop)), make("+", low, self._weighted(booleans, bits)))
+        bounded = [make("<=", self.number(0), low), make("<", low, self.number(1 << bits.start))]
+        self.side += [make("=", term, total), *bounded]
         return high, booleans, low
 
 
@@ -227,14 +221,8 @@ def _zeros(node: Index, most: int) -> int:
     return zeros
 
 
-def reading_for(roots: Iterable[Relation]) -> Reading:
-    """The reading that suits: bit-vectors when bits are mixed or variables multiplied and all is bounded."""
+def theory_for(roots: Iterable[Relation]) -> int | None:
+    """The width of bit-vectors when bits are mixed or variables multiplied and all is bounded; ``None`` for integers."""
     roots = list(roots)
-    mixes = any(
-        n.op in BITWISE or (n.op in ("mul", "div", "mod") and n.args[1].op != "const") for n in nodes(*roots)
-    )
-    return Reading(bit_width(roots) if mixes else None)
-
-
-def domain(roots: Iterable[Any]) -> Mapping[Leaf, None]:
-    return dict.fromkeys(leaves(*roots))
+    mixes = any(n.op in BITWISE or (n.op in ("mul", "div", "mod") and n.args[1].op != "const") for n in nodes(*roots))
+    return bit_width(roots) if mixes else None
