@@ -1,4 +1,4 @@
-"""Hypothesis strategies that several tests share: index expressions, relations, points to evaluate them at, layouts."""
+"""Hypothesis strategies that several tests share: index expressions, relations, points, layouts."""
 
 from __future__ import annotations
 
@@ -34,13 +34,27 @@ def indices(symbols: tuple[Index, ...] = BOUNDED_AND_NOT, max_leaves: int = 10) 
 
     def grow(inner: st.SearchStrategy[Index]) -> st.SearchStrategy[Index]:
         scaled = st.builds(ix.mul, inner, st.sampled_from((2, 3, 4, 8, 16, -1, -4)).map(const))
-        divided = st.builds(lambda f, a, d: f(a, d), st.sampled_from((ix.floordiv, ix.mod)), inner, st.sampled_from(divisors))
+        divided = st.builds(
+            lambda f, a, d: f(a, d), st.sampled_from((ix.floordiv, ix.mod)), inner, st.sampled_from(divisors)
+        )
         bitwise = st.builds(ix.bitwise, st.sampled_from(("xor", "and", "or")), inner, inner)
         extreme = st.builds(lambda f, a, b: f(a, b), st.sampled_from((ix.minimum, ix.maximum)), inner, inner)
         swizzled = inner.map(lambda a: Swizzle(2, 1, 3).apply(a))
         chosen = st.builds(ix.select, _comparisons(inner), inner, inner)
         sums = st.builds(ix.add, inner, inner)
-        return st.one_of(sums, sums, scaled, scaled, divided, divided, st.builds(ix.mul, inner, inner), bitwise, extreme, swizzled, chosen)
+        return st.one_of(
+            sums,
+            sums,
+            scaled,
+            scaled,
+            divided,
+            divided,
+            st.builds(ix.mul, inner, inner),
+            bitwise,
+            extreme,
+            swizzled,
+            chosen,
+        )
 
     return st.recursive(base, grow, max_leaves=max_leaves)
 
@@ -55,20 +69,24 @@ def _comparisons(inner: st.SearchStrategy[Index]) -> st.SearchStrategy[Relation]
     return st.builds(lambda f, a, b: f(a, b), st.sampled_from(compare), inner, inner)
 
 
-def relations(symbols: tuple[Index, ...] = BOUNDED_AND_NOT, max_leaves: int = 4) -> st.SearchStrategy[Relation]:
+def relations(
+    symbols: tuple[Index, ...] = BOUNDED_AND_NOT, max_leaves: int = 4
+) -> st.SearchStrategy[Relation]:
     """Comparisons of expressions and combinations of them."""
     base = _comparisons(indices(symbols, max_leaves))
     return st.recursive(
         base,
         lambda inner: st.one_of(
-            inner.map(ix.negate), st.builds(lambda a, b: a & b, inner, inner), st.builds(lambda a, b: a | b, inner, inner)
+            inner.map(ix.negate),
+            st.builds(lambda a, b: a & b, inner, inner),
+            st.builds(lambda a, b: a | b, inner, inner),
         ),
         max_leaves=3,
     )
 
 
 def points(*expressions: Expression, seed: int = 0, count: int = 12) -> Iterator[dict[Leaf, int]]:
-    """Values for the variables of the expressions: their least ones, their greatest ones, then random ones."""
+    """Values for the variables of the expressions: their least, their greatest, then random ones."""
     generator = random.Random(seed)  # noqa: S311 - samples, not secrets
     variables = leaves(*expressions)
     for number in range(count if variables else 1):

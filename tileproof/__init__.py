@@ -1,6 +1,8 @@
-"""tileproof: prove that tensor views meet the contract of a PTX instruction, then emit exactly that instruction."""
+"""tileproof: prove that tensor views meet a PTX instruction's contract, then emit exactly that."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from tileproof.layouts.axes import (
     TCol,
@@ -25,3 +27,56 @@ from tileproof.layouts.tensor import tensor
 from tileproof.proofs.check import check, prove
 from tileproof.proofs.report import ContractError, Report
 from tileproof.proofs.verdict import Verdict
+
+if TYPE_CHECKING:
+    from tileproof.emit.fragment import emit
+    from tileproof.emit.kernel import Kernel
+
+__all__ = [
+    "ContractError",
+    "Kernel",
+    "R",
+    "Report",
+    "S",
+    "Swizzle",
+    "TCol",
+    "TLane",
+    "TileLayout",
+    "Verdict",
+    "cast",
+    "cbx",
+    "cby",
+    "cbz",
+    "check",
+    "emit",
+    "laneid",
+    "m",
+    "maximum",
+    "minimum",
+    "prove",
+    "select",
+    "symbol",
+    "tensor",
+    "tid_in_wg",
+    "truncdiv",
+    "truncmod",
+    "tx",
+    "ty",
+    "tz",
+    "warpid",
+    "wgid",
+    "wid_in_wg",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # What writes PTX loads when it is first asked for: most uses only check.
+    if name == "Kernel":
+        from tileproof.emit.kernel import Kernel
+
+        return Kernel
+    if name == "emit":
+        import importlib
+
+        return importlib.import_module("tileproof.emit")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -58,7 +58,7 @@ BOUNDS: list[tuple[Index, tuple[int | None, int | None]]] = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "expected"), BOUNDS, ids=lambda e: repr(e))
+@pytest.mark.parametrize(("expression", "expected"), BOUNDS, ids=repr)
 def test_bounds(expression: Index, expected: tuple[int | None, int | None]) -> None:
     assert bounds(expression) == expected
 
@@ -72,7 +72,8 @@ CONGRUENCES: list[tuple[Index, tuple[int, int]]] = [
     (K - 3, (8, 5)),
     (K * 4 + U * 16, (16, 0)),
     (K * K, (64, 0)),
-    ((K + 2) * (4 * U + 1), (2, 0)),
+    ((K + 2) * (4 * U + 1), (8, 2)),
+    ((K + 2) * (2 * U + 1), (4, 2)),
     ((8 * U + 2) * (8 * I + 3), (8, 6)),
     (K % 4, (0, 0)),
     ((K + 3) % 4, (0, 3)),
@@ -94,14 +95,22 @@ CONGRUENCES: list[tuple[Index, tuple[int, int]]] = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "expected"), CONGRUENCES, ids=lambda e: repr(e))
+@pytest.mark.parametrize(("expression", "expected"), CONGRUENCES, ids=repr)
 def test_congruence(expression: Index, expected: tuple[int, int]) -> None:
     assert congruence(expression) == expected
 
 
 @pytest.mark.parametrize(
     ("expression", "divisor", "expected"),
-    [(K, 8, True), (K, 4, True), (K, 16, False), (K + 4, 4, True), (K + 4, 8, False), (const(0), 7, True), (const(6), 4, False)],
+    [
+        (K, 8, True),
+        (K, 4, True),
+        (K, 16, False),
+        (K + 4, 4, True),
+        (K + 4, 8, False),
+        (const(0), 7, True),
+        (const(6), 4, False),
+    ],
 )
 def test_is_multiple(expression: Index, divisor: int, expected: bool) -> None:
     assert is_multiple(expression, divisor) is expected

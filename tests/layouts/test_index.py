@@ -124,9 +124,9 @@ def test_functions_compute_what_python_computes(name: str) -> None:
         (select(I < 3, J, J), J),
         (select(truth(True), I, J), I),
         (select(truth(False), I, J), J),
-        (I == I, truth(True)),
-        (I < I, truth(False)),
-        (I <= I, truth(True)),
+        (I + 0 == I, truth(True)),
+        (I + 0 < I, truth(False)),
+        (I + 0 <= I, truth(True)),
         (~~(I < 3), I < 3),
         ((I < 3) & True, I < 3),
         ((I < 3) | False, I < 3),
@@ -139,7 +139,9 @@ def test_units_fold_to_the_very_same_node(folded: ix.Expression, simple: ix.Expr
     assert folded is simple
 
 
-@pytest.mark.parametrize("kept", [I - I, I * 2 + I, (I + 1) - 1, I // 64, I % 64, (4 * I) % 4, (I < 64) | (I >= 64)])
+@pytest.mark.parametrize(
+    "kept", [I - I, I * 2 + I, (I + 1) - 1, I // 64, I % 64, (4 * I) % 4, (I < 64) | (I >= 64)]
+)
 def test_nothing_else_folds_on_construction(kept: ix.Expression) -> None:
     assert kept.op not in ("const", "truth", "leaf")
 
@@ -168,7 +170,10 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "a storage axis as a number": (lambda: m + 1, "m is a storage axis"),
     "a symbol without a name": (lambda: symbol("1x"), "must be an identifier, got '1x'"),
     "multiples of nothing": (lambda: symbol("i", multiple_of=0), "at least 1, got 0"),
-    "a symbol without a value": (lambda: symbol("i", 1, 7, multiple_of=8), "no multiple of 8 lies in its bounds"),
+    "a symbol without a value": (
+        lambda: symbol("i", 1, 7, multiple_of=8),
+        "no multiple of 8 lies in its bounds",
+    ),
     "an unknown uniformity": (lambda: symbol("i", uniform="block"), "got 'block'"),  # type: ignore[arg-type]
     "no bits": (lambda: cast(I, 0), "at least one bit, got 0"),
 }
@@ -198,7 +203,9 @@ def test_the_nearest_legal_operands_are_accepted() -> None:
         (lambda: range(I), "i is symbolic; a plain integer is needed here"),
     ],
 )
-def test_python_that_would_decide_too_early_is_a_type_error(build: Callable[[], object], message: str) -> None:
+def test_python_that_would_decide_too_early_is_a_type_error(
+    build: Callable[[], object], message: str
+) -> None:
     with pytest.raises(TypeError) as error:
         build()
     assert message in str(error.value)
@@ -244,7 +251,10 @@ def test_substitution_is_evaluation_of_what_was_put_in(expression: ix.Expression
     put_in = {v: leaf(v) * 2 + J - 1 for v in leaves(I, K)}
     replaced = substitute(expression, put_in)
     for values in points(expression, replaced, J, seed=seed):
-        outer = {**values, **{v: evaluate(e, {**values, v: values.get(v, 0)}) for v, e in put_in.items() if v in values}}
+        outer = {
+            **values,
+            **{v: evaluate(e, {**values, v: values.get(v, 0)}) for v, e in put_in.items() if v in values},
+        }
         assert evaluate(replaced, values) == evaluate(expression, outer)
 
 
@@ -252,19 +262,20 @@ def test_substitution_folds_and_leaves_the_rest_alone() -> None:
     expression = select(I < 4, I * 2, J)
     assert substitute(expression, {I.args[0]: const(3)}) is const(6)
     assert substitute(expression, {K.args[0]: const(0)}) is expression
-    assert substitute(I - J, {I.args[0]: J, J.args[0]: I}) is J - I  # at the same time, not one after the other
+    assert (
+        substitute(I - J, {I.args[0]: J, J.args[0]: I}) is J - I
+    )  # at the same time, not one after the other
 
 
 @given(indices(BOUNDED_AND_NOT[:4]), st.integers(0, 10**6))
 def test_the_array_reading_agrees_with_the_exact_one(expression: ix.Index, seed: int) -> None:
-    assume(all(abs(b) < 2**62 for part in postorder(expression) if isinstance(part, ix.Index) for b in bounds(part)))  # type: ignore[arg-type]
     relation = expression < J
-    rows = list(points(expression, relation, seed=seed))
+    rows = list(points(expression, relation, I, seed=seed))
+    assume(all(abs(evaluate(part, row)) < 2**62 for part in postorder(expression) for row in rows))
     arrays = {v: np.array([row[v] for row in rows], np.int64) for v in rows[0]}
     for e in (expression, relation, ~relation & (expression == I)):
-        got = np.broadcast_to(evaluate_array(e, {**arrays, I.args[0]: arrays.get(I.args[0], np.zeros(len(rows), int))}), len(rows))
-        want = [evaluate(e, {I.args[0]: 0, **row}) for row in rows]
-        assert got.tolist() == want
+        got = np.broadcast_to(evaluate_array(e, arrays), len(rows))
+        assert got.tolist() == [evaluate(e, row) for row in rows]
 
 
 def test_a_variable_without_a_value_is_named() -> None:
@@ -283,12 +294,12 @@ def test_depth_costs_no_stack() -> None:
     depth = 3000
     index = reduce(lambda e, step: (e // 2 + J) ^ step, range(1, depth), I)
     relation = reduce(lambda r, step: (r & (I < step)) | (J == step), range(depth), truth(True))
-    values = {I.args[0]: 7, J.args[0]: 2}
-    want = reduce(lambda e, step: (e // 2 + 2) ^ step, range(1, depth), 7)
+    values = {I.args[0]: 7, J.args[0]: 12}
+    want = reduce(lambda e, step: (e // 2 + 12) ^ step, range(1, depth), 7)
     assert evaluate(index, values) == want
     assert evaluate(simplify(index), values) == want
     assert evaluate(relation, values) is evaluate(decide(relation), values) is True
     assert bounds(index)[0] is None
     assert congruence(index) == (1, 0)
-    assert evaluate(substitute(index, {J.args[0]: I - 5}), values) == want
-    assert len(repr(index)) > depth
+    assert evaluate(substitute(index, {J.args[0]: I + 5}), values) == want
+    assert repr(index) == f"... ^ {depth - 1}"

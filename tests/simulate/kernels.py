@@ -21,7 +21,7 @@ BITS |= {"f16": 16, "bf16": 16, "f32": 32, "f64": 64, "f16x2": 32, "bf16x2": 32,
 def module(body: str, *, parameters: str = ".param .u64 out", head: str = "", target: str = "sm_90a") -> str:
     """A kernel `k` with registers of every width declared around `body`."""
     return f"""
-.version 8.7
+.version 8.8
 .target {target}
 .address_size 64
 {head}
@@ -56,19 +56,28 @@ def threads(body: str, *, count: int = 32, words: int | None = None, **options: 
     return out
 
 
-def run(body: str, arguments: Sequence[Any], *, head: str = "", parameters: str = ".param .u64 out", **options: Any) -> SimulationResult:
+def run(
+    body: str,
+    arguments: Sequence[Any],
+    *,
+    head: str = "",
+    parameters: str = ".param .u64 out",
+    **options: Any,
+) -> SimulationResult:
     ptx = module(body, parameters=parameters, head=head, target=options.get("target", "sm_90a"))
     return simulate(ptx, arguments, **options)
 
 
 def evaluate(instruction: str, out: str, **operands: tuple[str, Sequence[Any]]) -> Array:
-    """Runs `instruction` once per element of the operands; it names its registers d, a, b, c after the operands.
+    """Runs `instruction` once per element of the operands; its registers are d and the operands' names.
 
-    Operands are (type, values): floats for `.f16`, `.f32` and `.f64`, booleans for `.pred`, else integers, which are taken modulo the
-    width. The result has the bits of d as unsigned integers, or floats for an `out` of `.f32` and `.f64`.
+    Operands are (type, values): floats for `.f16`, `.f32` and `.f64`, booleans for `.pred`, else integers,
+    taken modulo the width. The result is floats for an `out` of `.f32` and `.f64`, else the bits of d.
     """
     count = len(next(iter(operands.values()))[1])
-    declared = [f".reg .{out} d;"] + [f".reg .{register_type(kind)} {name};" for name, (kind, _) in operands.items()]
+    declared = [f".reg .{out} d;"] + [
+        f".reg .{register_type(kind)} {name};" for name, (kind, _) in operands.items()
+    ]
     lines = ["mov.u32 %r0, %tid.x;"]
     parameters, arrays = [], []
     for index, (name, (kind, values)) in enumerate(operands.items()):
@@ -79,7 +88,11 @@ def evaluate(instruction: str, out: str, **operands: tuple[str, Sequence[Any]]) 
     result = np.zeros(count, f"u{BITS[out] // 8}")
     parameters.append(".param .u64 out")
     lines += ["ld.param.u64 %rd0, [out];", *_move("d", out, store=True)]
-    ptx = module("\n".join(["    " + line for line in declared + lines]), parameters=", ".join(parameters), target="sm_100a")
+    ptx = module(
+        "\n".join(["    " + line for line in declared + lines]),
+        parameters=", ".join(parameters),
+        target="sm_100a",
+    )
     simulate(ptx, [*arrays, result], block=count, target="sm_100a")
     return result.view(f"f{BITS[out] // 8}") if out in ("f32", "f64") else result
 

@@ -25,7 +25,8 @@ F32 = [
     ("add.f32", [(1.0, 2.0, 3.0), (1.0, HALF_ULP, 1.0), (INF, -INF, NAN)]),
     ("add.rn.f32", [(1.0, HALF_ULP, 1.0), (1.0, 3 * HALF_ULP, 1 + 4 * HALF_ULP)]),
     ("add.rz.f32", [(1.0, 3 * HALF_ULP, 1 + 2 * HALF_ULP), (-1.0, -3 * HALF_ULP, -1 - 2 * HALF_ULP)]),
-    ("add.rm.f32", [(1.0, TINY, 1.0), (-1.0, -TINY, -1 - 2 * HALF_ULP)]),
+    ("add.rm.f32", [(1.0, TINY, 1.0), (-1.0, -TINY, -1 - 2 * HALF_ULP), (1.0, -1.0, -0.0), (0.0, 0.0, 0.0)]),
+    ("sub.rm.f32", [(1.0, 1.0, -0.0), (0.0, -0.0, 0.0)]),
     ("add.rp.f32", [(1.0, TINY, 1 + 2 * HALF_ULP), (-1.0, -TINY, -1.0)]),
     ("add.sat.f32", [(1.0, 2.0, 1.0), (-1.0, 0.5, 0.0), (NAN, 1.0, 0.0)]),
     ("add.ftz.f32", [(TINY, 0.0, 0.0), (2.0**-126, -(2.0**-127), 2.0**-126)]),
@@ -46,7 +47,7 @@ def test_f32(instruction: str, rows: list[tuple[float, float, float]]) -> None:
     a, b, expected = zip(*rows, strict=True)
     found = evaluate(f"{instruction} d, a, b;", "f32", a=("f32", a), b=("f32", b))
     # Every NaN that arithmetic makes is 0x7fffffff.
-    assert bits32(found) == ["0x7fffffff" if value != value else bits32([value])[0] for value in expected]
+    assert bits32(found) == ["0x7fffffff" if np.isnan(value) else bits32([value])[0] for value in expected]
 
 
 def test_fma_rounds_once() -> None:
@@ -54,7 +55,13 @@ def test_fma_rounds_once() -> None:
     # a * a = 1 + 2^-11 + 2^-24: a separate product would lose the last term to a tie.
     (found,) = evaluate("fma.rn.f32 d, a, b, c;", "f32", a=("f32", [a]), b=("f32", [a]), c=("f32", [-1.0]))
     assert found == 2.0**-11 + 2.0**-24
-    (found,) = evaluate("fma.rn.f64 d, a, b, c;", "f64", a=("f64", [1 + 2.0**-30]), b=("f64", [1 - 2.0**-30]), c=("f64", [-1.0]))
+    (found,) = evaluate(
+        "fma.rn.f64 d, a, b, c;",
+        "f64",
+        a=("f64", [1 + 2.0**-30]),
+        b=("f64", [1 - 2.0**-30]),
+        c=("f64", [-1.0]),
+    )
     assert found == -(2.0**-60)
 
 
@@ -70,7 +77,7 @@ def test_f32_fma_is_the_exact_value_rounded(a: float, b: float, c: float, roundi
 
     with np.errstate(all="ignore"):
         result = reals.narrow(
-            reals.multiply_add(np.array([a]), np.array([b]), np.array([c]), SINGLE), SINGLE, rounding
+            reals.odd_sum(np.array([a]) * np.array([b]), np.array([c]), rounding), SINGLE, rounding
         )[0]
         below, above = np.nextafter(result, np.float32(-INF)), np.nextafter(result, np.float32(INF))
     exact = Fraction(a) * Fraction(b) + Fraction(c)
@@ -122,11 +129,14 @@ def test_packed_fma_and_its_relu() -> None:
 
 def test_f32x2_adds_both_words() -> None:
     one, two = (int(np.float32(value).view(np.uint32)) for value in (1.0, 2.0))
-    (found,) = evaluate("add.rn.f32x2 d, a, b;", "b64", a=("b64", [one << 32 | two]), b=("b64", [one << 32 | two]))
+    (found,) = evaluate(
+        "add.rn.f32x2 d, a, b;", "b64", a=("b64", [one << 32 | two]), b=("b64", [one << 32 | two])
+    )
     assert np.array([found]).view(np.float32).tolist() == [4.0, 2.0]
 
 
 def test_signs() -> None:
+    assert hex(evaluate("neg.f32 d, a;", "b32", a=("b32", [0x7FC0_0000]))[0]) == "0x7fffffff"
     assert hex(evaluate("neg.f32 d, a;", "b32", a=("f32", [0.0]))[0]) == "0x80000000"
     assert evaluate("abs.f64 d, a;", "f64", a=("f64", [-2.5]))[0] == 2.5
     assert hex(evaluate("neg.f16x2 d, a;", "b32", a=("b32", [0x3C00_BC00]))[0]) == "0xbc003c00"
@@ -152,18 +162,42 @@ def test_functions(instruction: str, a: float, expected: float) -> None:
 
 TO_FLOAT = [
     # 1 + 2^-11 lies halfway between two f16 numbers, and 1 + 2^-8 between two bf16 numbers.
-    ("cvt.rn.f16.f32", "b16", "f32", [(1.0, 0x3C00), (1 + 2.0**-11, 0x3C00), (1 + 3 * 2.0**-11, 0x3C02), (65520.0, 0x7C00), (NAN, 0x7FFF), (-0.0, 0x8000), (2.0**-24, 1), (2.0**-25, 0)]),
+    (
+        "cvt.rn.f16.f32",
+        "b16",
+        "f32",
+        [
+            (1.0, 0x3C00),
+            (1 + 2.0**-11, 0x3C00),
+            (1 + 3 * 2.0**-11, 0x3C02),
+            (65520.0, 0x7C00),
+            (NAN, 0x7FFF),
+            (-0.0, 0x8000),
+            (2.0**-24, 1),
+            (2.0**-25, 0),
+        ],
+    ),
     ("cvt.rz.f16.f32", "b16", "f32", [(65520.0, 0x7BFF), (1 + 3 * 2.0**-11, 0x3C01)]),
     ("cvt.rp.f16.f32", "b16", "f32", [(2.0**-25, 1), (-(2.0**-25), 0x8000)]),
     ("cvt.rn.satfinite.f16.f32", "b16", "f32", [(1e6, 0x7BFF), (-INF, 0xFBFF)]),
     ("cvt.rn.relu.f16.f32", "b16", "f32", [(-1.0, 0), (1.0, 0x3C00)]),
-    ("cvt.rn.bf16.f32", "b16", "f32", [(1.0, 0x3F80), (1 + 2.0**-8, 0x3F80), (1 + 3 * 2.0**-8, 0x3F82), (NAN, 0x7FFF)]),
+    (
+        "cvt.rn.bf16.f32",
+        "b16",
+        "f32",
+        [(1.0, 0x3F80), (1 + 2.0**-8, 0x3F80), (1 + 3 * 2.0**-8, 0x3F82), (NAN, 0x7FFF)],
+    ),
     ("cvt.rz.bf16.f32", "b16", "f32", [(1 + 3 * 2.0**-8, 0x3F81)]),
     ("cvt.f32.f16", "b32", "b16", [(0x3C00, 0x3F80_0000), (1, 0x3380_0000)]),
-    ("cvt.f32.bf16", "b32", "b16", [(0x3F80, 0x3F80_0000)]),
+    ("cvt.f32.bf16", "b32", "b16", [(0x3F80, 0x3F80_0000), (0xFFC1, 0xFFC1_0000)]),
     ("cvt.rna.tf32.f32", "b32", "f32", [(1.0, 0x3F80_0000), (1 + 2.0**-11, 0x3F80_2000)]),
     ("cvt.rn.tf32.f32", "b32", "f32", [(1 + 2.0**-11, 0x3F80_0000)]),
-    ("cvt.rn.f32.f64", "b32", "f64", [(1 + 2.0**-24, 0x3F80_0000), (1 + 2.0**-24 + 2.0**-50, 0x3F80_0001), (1e300, 0x7F80_0000)]),
+    (
+        "cvt.rn.f32.f64",
+        "b32",
+        "f64",
+        [(1 + 2.0**-24, 0x3F80_0000), (1 + 2.0**-24 + 2.0**-50, 0x3F80_0001), (1e300, 0x7F80_0000)],
+    ),
     ("cvt.f64.f32", "b64", "f32", [(1.5, 0x3FF8 << 48)]),
     ("cvt.rn.f32.s32", "b32", "s32", [(2**24 + 1, 0x4B80_0000), (-1, 0xBF80_0000)]),
     ("cvt.rz.f32.u32", "b32", "u32", [(2**32 - 1, 0x4F7F_FFFF)]),
@@ -178,11 +212,18 @@ TO_FLOAT = [
 @pytest.mark.parametrize(("instruction", "out", "kind", "rows"), TO_FLOAT, ids=[row[0] for row in TO_FLOAT])
 def test_conversion_to_float(instruction: str, out: str, kind: str, rows: list[tuple[Any, int]]) -> None:
     a, expected = zip(*rows, strict=True)
-    assert [hex(v) for v in evaluate(f"{instruction} d, a;", out, a=(kind, a)).tolist()] == [hex(v) for v in expected]
+    assert [hex(v) for v in evaluate(f"{instruction} d, a;", out, a=(kind, a)).tolist()] == [
+        hex(v) for v in expected
+    ]
 
 
 TO_INTEGER = [
-    ("cvt.rni.s32.f32", "s32", "f32", [(2.5, 2), (3.5, 4), (-2.5, -2), (1e10, 2**31 - 1), (-INF, -(2**31)), (NAN, 0)]),
+    (
+        "cvt.rni.s32.f32",
+        "s32",
+        "f32",
+        [(2.5, 2), (3.5, 4), (-2.5, -2), (1e10, 2**31 - 1), (-INF, -(2**31)), (NAN, 0)],
+    ),
     ("cvt.rzi.s32.f32", "s32", "f32", [(-2.9, -2), (2.9, 2)]),
     ("cvt.rmi.s32.f32", "s32", "f32", [(-2.1, -3)]),
     ("cvt.rpi.s32.f32", "s32", "f32", [(2.1, 3)]),
@@ -193,8 +234,12 @@ TO_INTEGER = [
 ]
 
 
-@pytest.mark.parametrize(("instruction", "out", "kind", "rows"), TO_INTEGER, ids=[row[0] for row in TO_INTEGER])
-def test_conversion_to_integer_clamps(instruction: str, out: str, kind: str, rows: list[tuple[float, int]]) -> None:
+@pytest.mark.parametrize(
+    ("instruction", "out", "kind", "rows"), TO_INTEGER, ids=[row[0] for row in TO_INTEGER]
+)
+def test_conversion_to_integer_clamps(
+    instruction: str, out: str, kind: str, rows: list[tuple[float, int]]
+) -> None:
     a, expected = zip(*rows, strict=True)
     found = evaluate(f"{instruction} d, a;", out, a=(kind, a))
     assert found.tolist() == [value & (1 << found.itemsize * 8) - 1 for value in expected]
@@ -202,7 +247,11 @@ def test_conversion_to_integer_clamps(instruction: str, out: str, kind: str, row
 
 @pytest.mark.parametrize(
     ("instruction", "expected"),
-    [("cvt.rn.f16x2.f32", "0x3c004000"), ("cvt.rn.bf16x2.f32", "0x3f804000"), ("cvt.rz.relu.f16x2.f32", "0x3c004000")],
+    [
+        ("cvt.rn.f16x2.f32", "0x3c004000"),
+        ("cvt.rn.bf16x2.f32", "0x3f804000"),
+        ("cvt.rz.relu.f16x2.f32", "0x3c004000"),
+    ],
 )
 def test_the_first_source_of_a_packing_conversion_is_the_upper_half(instruction: str, expected: str) -> None:
     (found,) = evaluate(f"{instruction} d, a, b;", "b32", a=("f32", [1.0]), b=("f32", [2.0]))
@@ -230,12 +279,19 @@ COMPARISONS = [
 @pytest.mark.parametrize(("operator", "kind", "rows"), COMPARISONS, ids=[row[0] for row in COMPARISONS])
 def test_setp(operator: str, kind: str, rows: list[tuple[Any, Any, bool]]) -> None:
     a, b, expected = zip(*rows, strict=True)
-    assert evaluate(f"setp.{operator} d, a, b;", "pred", a=(kind, a), b=(kind, b)).tolist() == list(map(int, expected))
+    assert evaluate(f"setp.{operator} d, a, b;", "pred", a=(kind, a), b=(kind, b)).tolist() == list(
+        map(int, expected)
+    )
 
 
 @pytest.mark.parametrize(
     ("operator", "negated", "expected"),
-    [("and", "", [1, 0, 0, 0]), ("or", "", [1, 1, 1, 0]), ("xor", "", [0, 1, 1, 0]), ("and", "!", [0, 1, 0, 0])],
+    [
+        ("and", "", [1, 0, 0, 0]),
+        ("or", "", [1, 1, 1, 0]),
+        ("xor", "", [0, 1, 1, 0]),
+        ("and", "!", [0, 1, 0, 0]),
+    ],
 )
 def test_setp_combines_with_a_predicate(operator: str, negated: str, expected: list[int]) -> None:
     operands = {"a": ("u32", [1, 1, 2, 2]), "b": ("u32", [1] * 4), "c": ("pred", [1, 0, 1, 0])}

@@ -115,7 +115,9 @@ SHIFTS = [
 
 
 @pytest.mark.parametrize(("instruction", "kind", "rows"), SHIFTS, ids=[row[0] for row in SHIFTS])
-def test_shift_amounts_are_clamped_to_the_width(instruction: str, kind: str, rows: list[tuple[int, int, int]]) -> None:
+def test_shift_amounts_are_clamped_to_the_width(
+    instruction: str, kind: str, rows: list[tuple[int, int, int]]
+) -> None:
     check(instruction, kind, rows, kind, "u32")
 
 
@@ -127,15 +129,35 @@ TERNARY = [
     ("mad24.lo.u32", "u32", ("u32", "u32", "u32"), [(0xFF00_0003, 5, 1, 16)]),
     ("sad.u32", "u32", ("u32", "u32", "u32"), [(3, 5, 10, 12), (5, 3, 10, 12)]),
     ("sad.s32", "s32", ("s32", "s32", "s32"), [(-3, 5, 10, 18)]),
-    ("bfe.u32", "u32", ("u32", "u32", "u32"), [(0xABCD, 4, 8, 0xBC), (0xFFFF_FFFF, 28, 8, 0xF), (-1, 32, 4, 0), (-1, 3, 0, 0), (-1, 256, 4, 15)]),
-    ("bfe.s32", "s32", ("s32", "u32", "u32"), [(0x80, 4, 4, -8), (0x70, 4, 4, 7), (LOW, 28, 8, -8), (LOW, 40, 4, -1), (-1, 0, 0, 0)]),
-    ("bfe.u64", "u64", ("u64", "u32", "u32"), [(0xABCD << 40, 40, 16, 0xABCD), (2**64 - 1, 0, 64, 2**64 - 1)]),
+    (
+        "bfe.u32",
+        "u32",
+        ("u32", "u32", "u32"),
+        [(0xABCD, 4, 8, 0xBC), (0xFFFF_FFFF, 28, 8, 0xF), (-1, 32, 4, 0), (-1, 3, 0, 0), (-1, 256, 4, 15)],
+    ),
+    (
+        "bfe.s32",
+        "s32",
+        ("s32", "u32", "u32"),
+        [(0x80, 4, 4, -8), (0x70, 4, 4, 7), (LOW, 28, 8, -8), (LOW, 40, 4, -1), (-1, 0, 0, 0)],
+    ),
+    (
+        "bfe.u64",
+        "u64",
+        ("u64", "u32", "u32"),
+        [(0xABCD << 40, 40, 16, 0xABCD), (2**64 - 1, 0, 64, 2**64 - 1)],
+    ),
     ("bfe.s64", "s64", ("s64", "u32", "u32"), [(2**63, 60, 4, -8)]),
     ("shf.l.wrap.b32", "b32", ("b32", "b32", "u32"), [(0x8000_0000, 1, 1, 3), (5, 7, 32, 7)]),
     ("shf.l.clamp.b32", "b32", ("b32", "b32", "u32"), [(5, 7, 32, 5), (5, 7, 99, 5)]),
     ("shf.r.wrap.b32", "b32", ("b32", "b32", "u32"), [(0x10, 1, 4, 0x1000_0001), (5, 7, 33, 0x8000_0002)]),
     ("shf.r.clamp.b32", "b32", ("b32", "b32", "u32"), [(5, 7, 32, 7), (5, 7, 0, 5)]),
-    ("prmt.b32", "b32", ("b32", "b32", "b32"), [(0x3322_1100, 0x7766_5544, 0x7531, 0x7755_3311), (0x80, 0x7F00_0000, 0xF808, 0x00FF_80FF)]),
+    (
+        "prmt.b32",
+        "b32",
+        ("b32", "b32", "b32"),
+        [(0x3322_1100, 0x7766_5544, 0x7531, 0x7755_3311), (0x80, 0x7F00_0000, 0xF808, 0x00FF_80FF)],
+    ),
     ("prmt.b32.f4e", "b32", ("b32", "b32", "b32"), [(0x3322_1100, 0x7766_5544, 1, 0x4433_2211)]),
     ("prmt.b32.b4e", "b32", ("b32", "b32", "b32"), [(0x3322_1100, 0x7766_5544, 0, 0x5566_7700)]),
     ("prmt.b32.rc8", "b32", ("b32", "b32", "b32"), [(0x3322_1100, 0, 2, 0x2222_2222)]),
@@ -148,12 +170,20 @@ TERNARY = [
 
 
 @pytest.mark.parametrize(("instruction", "out", "kinds", "rows"), TERNARY, ids=[row[0] for row in TERNARY])
-def test_ternary(instruction: str, out: str, kinds: tuple[str, str, str], rows: list[tuple[int, ...]]) -> None:
+def test_ternary(
+    instruction: str, out: str, kinds: tuple[str, str, str], rows: list[tuple[int, ...]]
+) -> None:
     check(instruction, out, rows, *kinds)
 
 
 def test_bfi_puts_the_low_bits_of_a_into_b() -> None:
-    rows = [(0xF, 0, 4, 4, 0xF0), (0, -1, 8, 8, 0xFFFF_00FF), (-1, 0, 28, 8, 0xF000_0000), (-1, 5, 32, 4, 5), (-1, 5, 0, 0, 5)]
+    rows = [
+        (0xF, 0, 4, 4, 0xF0),
+        (0, -1, 8, 8, 0xFFFF_00FF),
+        (-1, 0, 28, 8, 0xF000_0000),
+        (-1, 5, 32, 4, 5),
+        (-1, 5, 0, 0, 5),
+    ]
     check("bfi.b32", "b32", rows, "b32", "b32", "u32", "u32")
     check("bfi.b64", "b64", [(3, 0, 63, 4, 2**63)], "b64", "b64", "u32", "u32")
 
@@ -161,7 +191,9 @@ def test_bfi_puts_the_low_bits_of_a_into_b() -> None:
 @pytest.mark.parametrize("table", [0xC0, 0xFE, 0x96, 0xCA, 0x00, 0xFF])
 def test_lop3_looks_up_every_combination_of_bits(table: int) -> None:
     a, b, c = 0xF0, 0xCC, 0xAA
-    (found,) = evaluate(f"lop3.b32 d, a, b, c, {table:#x};", "b32", a=("b32", [a]), b=("b32", [b]), c=("b32", [c]))
+    (found,) = evaluate(
+        f"lop3.b32 d, a, b, c, {table:#x};", "b32", a=("b32", [a]), b=("b32", [b]), c=("b32", [c])
+    )
     # With these three words, bit i of the low byte stands for row i of the table.
     assert found & 0xFF == table
 
@@ -191,6 +223,15 @@ def test_arithmetic_agrees_with_unbounded_integers(a: list[int], b: list[int]) -
         exact = [abs(p) // abs(q) * (1 if (p < 0) == (q < 0) else -1) for p, q in zip(x, y, strict=True)]
         assert quotient.tolist() == [read(value, kind.bits) for value in exact]
         assert rest.tolist() == [p - q * value for p, q, value in zip(x, y, exact, strict=True)]
+
+
+@pytest.mark.parametrize(
+    "instruction", ["bfe.u64 d, a, b, 1;", "bfe.s64 d, a, 1, b;", "bfi.b64 d, a, a, b, 1;"]
+)
+def test_a_field_of_64_bits_beyond_255_is_not_defined_alike_everywhere(instruction: str) -> None:
+    evaluate(instruction, "b64", a=("b64", [1]), b=("u32", [255]))
+    with pytest.raises(SimulationError, match="position or length 256 is above 255"):
+        evaluate(instruction, "b64", a=("b64", [1]), b=("u32", [256]))
 
 
 def test_division_by_zero_is_an_error_in_the_thread_that_divides() -> None:

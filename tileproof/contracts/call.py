@@ -7,9 +7,10 @@ it. All of them are variables here, so nothing grows with their extents.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from tileproof.contracts.grammar import Form
@@ -18,7 +19,8 @@ from tileproof.contracts.obligation import Address, Obligation, structural
 from tileproof.errors import CallError, LayoutError
 from tileproof.layouts import axes
 from tileproof.layouts.axes import Axis
-from tileproof.layouts.index import Index, Leaf, Relation, conjunction, const, leaf
+from tileproof.layouts.evaluate import evaluate
+from tileproof.layouts.index import Index, Leaf, Relation, as_relation, conjunction, const, leaf, leaves
 from tileproof.layouts.normal import normal
 from tileproof.layouts.view import Place, View
 
@@ -61,8 +63,16 @@ class Call:
         """Variables for the element coordinates of one instruction, by name."""
         return tuple(leaf(Leaf(name, "element", 0, n - 1)) for name, n in extents.items())
 
-    def operand(self, position: int, role: str, spaces: Sequence[str], suffix: tuple[int, ...], bits: int) -> Operand:
-        """Operand number ``position`` in the instruction's order.
+    def operand(
+        self,
+        position: int,
+        role: str,
+        spaces: Sequence[str],
+        suffix: tuple[int, ...],
+        bits: int,
+        lane: Callable[[Sequence[Index]], Index] | None = None,
+    ) -> Operand:
+        """Operand number ``position`` in the instruction's order; ``lane`` says which lane uses an element.
 
         Raises :class:`Unfit` when its state space, element width or shape cannot be the contract's.
         """
@@ -104,10 +114,15 @@ class Call:
             f"group {group} and repeats {repeat}",
             "all operands have the same group and repeat extents",
         )  # fmt: skip
-        return Operand(self, view, position, role)
+        return Operand(self, view, position, role, lane)
 
     def _shape_text(self, suffix: tuple[int, ...]) -> str:
         return "(" + ", ".join([*self.group_axes, "*repeat", *map(str, suffix)]) + ")"
+
+    @property
+    def shaped(self) -> bool:
+        """Whether the group and repeat extents are known: some operand had a shape that fits the contract."""
+        return "shape" in self._cache
 
     @property
     def group_extents(self) -> tuple[int, ...]:
@@ -143,33 +158,64 @@ class Call:
         for view in self.operands:
             if view.tensor.space == "registers":
                 place = view.place([*self.group, *[const(0)] * (view.rank - len(self.group))])
-                for name, axis in (("lane", axes.laneid), ("warp", axes.warpid)):
-                    if name in proposal and axis in place.axes:
-                        form = normal(place.axes[axis])
+                for name, named in self._named_by(place.axes).items():
+                    if name in proposal:
+                        form = normal(named)
                         variable = self.group[self.group_axes.index(name)]
                         step = form.terms.get(variable, 1)
-                        if step > 0 and set(form.terms) <= {variable}:
+                        if step > 0 and form.constant >= 0 and set(form.terms) <= {variable}:
                             proposal[name] = (step, form.constant)
+                        elif leaves(named) == [variable.args[0]]:
+                            self._note_scattered(name, named, variable.args[0])
                 break
         return proposal
+
+    def _note_scattered(self, name: str, named: Index, variable: Leaf) -> None:
+        threads = tuple(evaluate(named, {variable: g}) for g in range((variable.hi or 0) + 1))
+        if len({b - a for a, b in pairwise(threads)}) > 1 and all(a < b for a, b in pairwise(threads)):
+            self._cache["scattered"] = (name, threads)
+
+    @property
+    def scattered(self) -> tuple[str, tuple[int, ...]] | None:
+        """Under a guard, a group axis for which the registers name ascending threads that are no arithmetic progression."""
+        found: tuple[str, tuple[int, ...]] | None = self._cache.get("scattered") if self.slabs else None
+        return found
+
+    def _named_by(self, owner: Mapping[Axis, Index]) -> dict[str, Index]:
+        """The lane and warp that a layout names, by whichever thread axes it does; at warpgroup scope warps count in the group."""
+        linear = owner.get(axes.tx) if self.launch.block[1:] == (1, 1) else None
+        linear = owner.get(axes.tid_in_wg) if linear is None else linear
+        named = {} if linear is None else {"lane": linear % 32, "warp": linear // 32}
+        for name, axis in (("lane", axes.laneid), ("warp", axes.wid_in_wg)):
+            if axis in owner:
+                named[name] = owner[axis]
+        if self.scope != "warpgroup" and axes.wgid in owner:
+            named["warp"] = named.get("warp", const(0)) + owner[axes.wgid] * 4
+        if axes.warpid in owner:
+            named["warp"] = owner[axes.warpid]
+        return named
 
     @cached_property
     def thread(self) -> Thread:
         """The thread that executes for the group coordinates; coordinates that the group leaves open are unknown."""
         anyone = self.launch.thread()
-        known = {}
+        known: dict[str, Index] = {}
         for name, variable in zip(self.group_axes, self.group, strict=True):
             step, first = self.slabs[name]
             known[name] = variable * step + first
         warp = known.get("warp", anyone.warp)
         if self.scope == "warpgroup":
-            # The warp axis counts the warps of a warpgroup; which warpgroup is open.
-            warp = leaf(Leaf("warpgroup", "thread", 0, max(0, -(-self.launch.warps // 4) - 1), uniform="warp")) * 4 + warp
+            warp = self.warpgroup * 4 + warp
         cta = anyone.cta
         if self.scope == "cluster":
             x, y, z = cta
             cta = known.get("cta_x", x), known.get("cta_y", y), known.get("cta_z", z)
         return Thread(warp, known.get("lane", anyone.lane), cta)
+
+    @cached_property
+    def warpgroup(self) -> Index:
+        """The executing warpgroup: its warp axis counts four warps, and which warpgroup they are is open."""
+        return leaf(Leaf("warpgroup", "thread", 0, -(-self.launch.warps // 4) - 1, uniform="warp"))
 
     def here(self, expression: Any) -> Any:
         """An expression of the user's, seen by the executing thread."""
@@ -186,9 +232,13 @@ class Call:
     def facts(self) -> Relation:
         """What the executing thread knows: assumptions, guards, and that it exists."""
         stated = [*self.launch.assumptions, self.launch.active]
-        if isinstance(self.parameters.get("pred"), Relation):
-            stated.append(self.parameters["pred"])
-        return conjunction((self.here(conjunction(stated)), self.launch.exists(self.thread)))
+        if self.parameters.get("pred") is not None:
+            stated.append(as_relation(self.parameters["pred"]))
+        there = self.launch.exists(self.thread)
+        if self.scope == "warpgroup":
+            # A warp past the fourth is one of the next warpgroup, not of this one.
+            there = conjunction((there, self.thread.warp < self.warpgroup * 4 + 4))
+        return conjunction((self.here(conjunction(stated)), there))
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +249,7 @@ class Operand:
     view: View
     position: int
     role: str
+    lane: Callable[[Sequence[Index]], Index] | None = None
 
     def place(self, atom: Sequence[Index], replica: Sequence[Index] | None = None) -> Place:
         """Where element ``atom`` of the instruction is, for every group and repeat, seen by the executing thread."""
@@ -208,7 +259,8 @@ class Operand:
     def address(self, atom: Sequence[Index]) -> Address:
         """The byte address of element ``atom``; in registers, its offset in the thread's slots."""
         storage = self.view.tensor.storage
-        return Address(self.view.name, storage.base, self.place(atom).byte_offset, storage.space)
+        lane = self.lane(atom) if self.lane is not None else None
+        return Address(storage.name, storage.base, self.place(atom).byte_offset, storage.space, lane)
 
     def owner(self, atom: Sequence[Index]) -> dict[Axis, Index]:
         """The value on each thread axis that the layout gives element ``atom``, for every replica."""
@@ -229,19 +281,21 @@ class Operand:
             if axis.thread:
                 yield axis, found, launch.value_on(axis.name, thread)
         named = {a.name for a in owner}
-        whole_warp = self.call.scope in ("cta", "cluster")
+        whole_block = self.call.scope in ("cta", "cluster")
         if not named & {"laneid", "tx", "tid_in_wg"}:
             yield axes.laneid, const(0), thread.lane
-        if "warp" in self.call.group_axes:
-            if whole_warp and not named & {"warpid", "tx"} and not {"wid_in_wg", "wgid"} <= named:
-                if "tid_in_wg" in named or "wid_in_wg" in named:
-                    yield axes.wgid, const(0), thread.warp // 4
-                elif "wgid" in named:
-                    yield axes.wid_in_wg, const(0), thread.warp % 4
-                else:
-                    yield axes.warpid, const(0), thread.warp
-            elif not whole_warp and not named & {"wid_in_wg", "tid_in_wg", "warpid", "tx"}:
+        if "tx" in named:
+            for axis, extent in ((axes.ty, launch.block[1]), (axes.tz, launch.block[2])):
+                if extent > 1 and axis.name not in named:
+                    yield axis, const(0), launch.value_on(axis.name, thread)
+        elif "warp" in self.call.group_axes and "warpid" not in named:
+            within = bool(named & {"wid_in_wg", "tid_in_wg"})
+            if not within and whole_block and "wgid" not in named:
+                yield axes.warpid, const(0), thread.warp
+            elif not within:
                 yield axes.wid_in_wg, const(0), thread.warp % 4
+            elif whole_block and "wgid" not in named:
+                yield axes.wgid, const(0), thread.warp // 4
         if self.call.scope == "cluster":
             ranks = {"cta_x": axes.cbx, "cta_y": axes.cby, "cta_z": axes.cbz}
             for name in self.call.group_axes:

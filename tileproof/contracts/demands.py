@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tileproof.contracts.call import COMMON, Call, Operand, Unfit
+from tileproof.contracts.families import Unsupported
 from tileproof.contracts.launch import Thread, shared_by
 from tileproof.contracts.obligation import Obligation, distinct, same, structural, twin, within
 from tileproof.contracts.width import wrap_points
@@ -16,8 +17,11 @@ from tileproof.layouts.index import (
     Relation,
     conjunction,
     const,
+    disjunction,
+    equal,
     leaf,
     leaves,
+    negate,
     substitute,
     truth,
 )
@@ -52,6 +56,11 @@ def in_storage(call: Call, operand: Operand, atom: Sequence[Index], nbytes: int)
     address = operand.address(atom)
     end = address.offset + nbytes
     size = tensor.storage.size if tensor.declared else None
+    if tensor.declared and size is None:
+        yield structural(
+            f"{call.family}.in-storage", False, "a storage of known size to declare a tensor over",
+            f"{tensor.storage.name}, whose strides are symbolic", "a view stays inside its storage", COMMON,
+        )  # fmt: skip
     yield within(
         f"{call.family}.in-storage", address.offset, end, end if size is None else size,
         f"bytes of {tensor.storage.name}", "a view stays inside its storage", COMMON, address,
@@ -122,6 +131,12 @@ def converged(call: Call) -> Iterator[Obligation]:
         if call.collective:
             raise CallError(f"{call.form.spelling} is executed by a whole warp: its scope is warp or wider, not thread")
         return
+    if call.scattered is not None:
+        name, threads = call.scattered
+        raise Unsupported(
+            f"{call.form.spelling}: the registers name {name} {', '.join(map(str, threads))}, which are not evenly spaced; "
+            f"only groups of evenly spaced threads are supported: guard so that they are, or make several calls"
+        )
     member = call.thread
     if call.collective:
         member = Thread(member.warp, leaf(Leaf("lane", "thread", 0, 31, uniform="thread")), member.cta)
@@ -129,15 +144,15 @@ def converged(call: Call) -> Iterator[Obligation]:
     if unit == "warp":
         other = Thread(member.warp, other.lane, member.cta)
     elif unit == "warpgroup":
-        other = Thread(member.warp // 4 * 4 + other.warp % 4, other.lane, member.cta)
+        other = Thread(call.warpgroup * 4 + other.warp % 4, other.lane, member.cta)
     elif unit == "cta":
         other = Thread(other.warp, other.lane, member.cta)
     active = launch.active
-    own = {v: leaf(twin([v])[v].args[0]) for v in leaves(active) if v.kind == "symbol" and not shared_by(v.uniform, unit)}
+    own = {v: twin([v])[v] for v in leaves(active) if v.kind == "symbol" and not shared_by(v.uniform, unit)}
     seen_by_other = launch.seen_by(other, substitute(active, own))
     seen_by_member = launch.seen_by(member, active)
     assumed = launch.seen_by(member, conjunction(launch.assumptions))
-    reached = conjunction((assumed, launch.exists(other), seen_by_other))
+    reached = conjunction((assumed, launch.exists(other), seen_by_other, _agreement(own, member, other)))
     yield Obligation(
         f"{call.family}.converged",
         "all 32 lanes of each warp reach the instruction together" if call.collective
@@ -149,6 +164,14 @@ def converged(call: Call) -> Iterator[Obligation]:
                (other.warp, other.lane)),
         in_context=False, subject=(member.warp, member.lane),
     )  # fmt: skip
+    if unit == "warpgroup" and launch.threads % 128:
+        last = Thread(call.warpgroup * 4 + 3, const(31), member.cta)
+        yield Obligation(
+            f"{call.family}.converged", "a warpgroup is four whole warps", COMMON, launch.exists(last), reached,
+            needed=("a block that has warp {}, lane {}", (last.warp, last.lane)),
+            found=(f"{launch.threads} threads; warp {{}}, lane {{}} does reach the call", (other.warp, other.lane)),
+            in_context=False, subject=(last.warp, last.lane),
+        )  # fmt: skip
     anyone = launch.thread()
     if unit == "warpgroup":
         anyone = Thread(anyone.warp % 4, anyone.lane, anyone.cta)
@@ -171,6 +194,16 @@ def converged(call: Call) -> Iterator[Obligation]:
     )  # fmt: skip
     if unit == "cluster":
         yield from _cluster_extents(call)
+
+
+def _agreement(own: Mapping[Leaf, Index], one: Thread, two: Thread) -> Relation:
+    """What varies between threads, warps or CTAs has one value in each of them; ``own`` maps the values of ``one`` to those of ``two``."""
+    if not own:
+        return truth(True)
+    cta = conjunction(equal(a, b) for a, b in zip(one.cta, two.cta, strict=True))
+    warp = conjunction((cta, equal(one.warp, two.warp)))
+    same = {"cta": cta, "warp": warp, "thread": conjunction((warp, equal(one.lane, two.lane)))}
+    return conjunction(disjunction((negate(same[v.uniform]), equal(leaf(v), value))) for v, value in own.items())
 
 
 def _cluster_extents(call: Call) -> Iterator[Obligation]:
@@ -210,6 +243,7 @@ def warp_uniform(call: Call, operand: Operand, atom: Sequence[Index], section: s
         f"{call.family}.uniform", "all lanes of the warp see the same region", section,
         first == second,
         conjunction((
+            one.lane < two.lane,
             launch.seen_by(one, stated),
             launch.seen_by(two, substitute(stated, renamed)),
         )),
@@ -222,7 +256,7 @@ def warp_uniform(call: Call, operand: Operand, atom: Sequence[Index], section: s
 def no_stale_replica(call: Call, operand: Operand, section: str) -> Iterator[Obligation]:
     """Hazard: a destination whose layout promises further copies that the instruction does not write."""
     for factor in operand.view.tensor.layout.spec.replicas:
-        if factor.axis is m and factor.extent.value != 1:
+        if factor.axis is m and factor.extent.value != 1 and factor.stride.value != 0:
             yield Obligation(
                 f"{call.family}.replica", "a destination has no replica in storage, which would go stale", section,
                 truth(False), needed=("one place for each element", ()),
@@ -236,12 +270,15 @@ def no_write_conflict(call: Call, operand: Operand, atom: Sequence[Index], secti
     address = operand.address(atom)
     live = [v.args[0] for v in (*call.group, *call.repeat, *atom) if v.op == "leaf"]
     # Threads that the group leaves open are further writers, and so are the values that vary between them.
-    open_threads = [v for v in leaves(address.offset, call.facts) if v.kind == "thread" and not v.name.startswith("cta")]
-    if call.scope == "thread":
-        warp, lane = (v.args[0] for v in (call.thread.warp, call.thread.lane))
-        open_threads = [v for v in (warp, lane) if v.lo != v.hi]
-    own = {v: twin([v])[v] for v in leaves(address.offset, call.facts) if v.kind == "symbol" and v.uniform in ("thread", "warp")}
-    other_facts = substitute(call.facts, {**twin(live), **twin(open_threads), **own})
+    seats = (call.thread.warp,) if call.collective else (call.thread.warp, call.thread.lane)
+    open_threads = [v for v in leaves(*seats) if v.kind == "thread" and v.lo != v.hi]
+    unit = "cluster" if call.scope == "cluster" else "cta"
+    used = leaves(address.offset, call.facts)
+    own = {v: twin([v])[v] for v in used if v.kind == "symbol" and not shared_by(v.uniform, unit)}
+    apart = {**twin(live), **twin(open_threads)}
+    here = call.thread
+    there = Thread(*(substitute(x, apart) for x in (here.warp, here.lane)), tuple(substitute(x, apart) for x in here.cta))
+    other_facts = conjunction((substitute(call.facts, {**apart, **own}), _agreement(own, here, there)))
     yield distinct(
         f"{call.family}.write-conflict", address.offset, [*open_threads, *live], f"{operand.view.name} byte offset",
         "no two lanes or repeats store to one place", section, address=address, given=other_facts, also=own, hazard=True,

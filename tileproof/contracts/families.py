@@ -50,7 +50,7 @@ class Family:
 _FAMILIES: dict[str, Family] = {}
 
 COMMON_PARAMETERS = {
-    "index_bits": "width of the offset arithmetic for global memory, 32 or 64 bits; the narrowest that bounds allow by default"
+    "index_bits": "width of the offset arithmetic, 32 or 64 bits; by default the narrowest that bounds allow"
 }
 
 

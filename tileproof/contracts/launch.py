@@ -39,8 +39,8 @@ def shared_by(uniform: str, unit: str) -> bool:
 
 
 def _dimensions(value: int | Iterable[int], what: str, limit: int) -> tuple[int, int, int]:
-    sizes = (value,) if isinstance(value, int) else tuple(value)
-    if not 1 <= len(sizes) <= 3 or any(not isinstance(n, int) or n < 1 for n in sizes):
+    sizes = tuple(value) if isinstance(value, Iterable) else (value,)
+    if not 1 <= len(sizes) <= 3 or any(not isinstance(n, int) or isinstance(n, bool) or n < 1 for n in sizes):
         raise CallError(f"{what} must be one to three positive integers, got {value!r}")
     x, y, z = (*sizes, 1, 1)[:3]
     if x * y * z > limit:
@@ -122,8 +122,9 @@ class Launch:
         return x, y, z
 
     def exists(self, thread: Thread) -> Relation:
-        """Whether the thread is one of the block."""
-        return decide(thread.warp * 32 + thread.lane < self.threads)
+        """Whether the thread is one of the block. Its lane is checked too: lane 32 of a warp is no thread of the next."""
+        warp, lane = thread.warp, thread.lane
+        return decide(conjunction((lane >= 0, lane < 32, warp >= 0, warp * 32 + lane < self.threads)))
 
     def seen_by(self, thread: Thread, expression: Any) -> Any:
         """An expression of the user's with the thread axes as ``thread`` has them."""

@@ -27,12 +27,16 @@ from tileproof.layouts.index import (
 
 @dataclass(frozen=True, eq=False)
 class Address:
-    """A byte address in the storage ``name``: its base plus an offset, both in bytes; and the register slot, if any."""
+    """A byte address in the storage ``name``: its base plus an offset, both in bytes.
+
+    ``lane`` is the lane that uses it, where the instruction and not the group says which.
+    """
 
     name: str
     base: Index
     offset: Index
     space: str
+    lane: Index | None = None
 
     @property
     def value(self) -> Index:

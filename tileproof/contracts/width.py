@@ -40,10 +40,12 @@ def exact_points(offset: Index) -> Iterator[Index]:
     yield from visit(offset)
 
 
-def index_bits(call: Call, operand: Operand, offset: Index) -> int:
-    """Shared and local addresses are 32 bits wide; for others the caller's choice, or the narrowest that bounds allow."""
-    if operand.view.tensor.space in ("shared", "local"):
-        return 32
+def index_bits(call: Call, offset: Index) -> int:
+    """The width of the offset arithmetic: the caller's choice, or the narrowest that bounds allow.
+
+    Shared and local addresses are 32 bits wide whatever the width of the arithmetic; a wider offset is narrowed last, where
+    being in bounds keeps its value.
+    """
     chosen = call.parameters.get("index_bits")
     if chosen is not None:
         if chosen not in (32, 64):
@@ -55,14 +57,14 @@ def index_bits(call: Call, operand: Operand, offset: Index) -> int:
 def wrap_points(call: Call, operand: Operand, atom: tuple[Index, ...]) -> Iterator[tuple[int, Index]]:
     """``(bits, value)`` for each value of the emitted offset arithmetic that has to be proved to fit.
 
-    In 64 bits, and in shared and local memory, the final offset needs no proof of its own: it is inside an allocation by
-    the in-bounds obligations, and no allocation is that large.
+    In 64 bits the final offset needs no proof of its own: it is inside an allocation by the in-bounds obligations, and no
+    allocation is that large. A variable is a machine integer of at most 64 bits to begin with.
     """
     offset = simplify(operand.address(atom).offset)
-    bits = index_bits(call, operand, offset)
-    points = list(exact_points(offset))
-    if bits == 32 and operand.view.tensor.space not in ("shared", "local"):
+    bits = index_bits(call, offset)
+    points = [p for p in exact_points(offset) if bits == 32 or p.op != "leaf"]
+    if bits == 32:
         points.append(offset)
     for point in points:
-        if not fits(point, bits) and not (bits == 64 and point.op == "leaf"):
+        if not fits(point, bits):
             yield bits, point

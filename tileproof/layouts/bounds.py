@@ -9,23 +9,10 @@ from __future__ import annotations
 
 from math import gcd
 
-from tileproof.layouts.index import Index, Leaf, arguments_first
+from tileproof.layouts.index import Index, Leaf, remembered
 
 Interval = tuple[int | None, int | None]
 Congruence = tuple[int, int]
-
-
-def bounds(node: Index) -> Interval:
-    """Inclusive least and greatest value; ``None`` where there is no bound."""
-    found: Interval | None = node.memo.get("bounds")
-    if found is None:
-        try:
-            found = _bounds(node)
-        except RecursionError:
-            arguments_first(lambda part: isinstance(part, Index) and bounds(part), node)
-            found = _bounds(node)
-        node.memo["bounds"] = found
-    return found
 
 
 def _add(a: int | None, b: int | None) -> int | None:
@@ -78,7 +65,9 @@ def _leaf(variable: Leaf) -> Interval:
     return variable.lo, variable.hi
 
 
-def _bounds(node: Index) -> Interval:
+@remembered(Index)
+def bounds(node: Index) -> Interval:
+    """Inclusive least and greatest value; ``None`` where there is no bound."""
     op = node.op
     if op == "const":
         return node.args[0], node.args[0]
@@ -137,25 +126,14 @@ def _quotient(a: Interval, b: Interval) -> Interval:
     return lo, hi
 
 
-def congruence(node: Index) -> Congruence:
-    """``(modulus, residue)``: the value is ``residue`` modulo ``modulus``, or equals it when the modulus is 0."""
-    found: Congruence | None = node.memo.get("congruence")
-    if found is None:
-        try:
-            found = _congruence(node)
-        except RecursionError:
-            arguments_first(lambda part: isinstance(part, Index) and congruence(part), node)
-            found = _congruence(node)
-        node.memo["congruence"] = found
-    return found
-
-
 def _reduced(modulus: int, residue: int) -> Congruence:
     modulus = abs(modulus)
     return modulus, residue % modulus if modulus else residue
 
 
-def _congruence(node: Index) -> Congruence:
+@remembered(Index)
+def congruence(node: Index) -> Congruence:
+    """``(modulus, residue)``: the value is ``residue`` modulo ``modulus``, or equals it when the modulus is 0."""
     op = node.op
     if op == "const":
         return 0, node.args[0]

@@ -88,6 +88,7 @@ _DEEPEST = 50
 _LONGEST = 4000  # characters
 _MOST_OPERATORS = 200
 _MOST_DIGITS = 40
+_FARTHEST = 128  # bits of a shift
 _SHOWN = 60  # characters on either side of an error
 
 _BINARY: dict[str, Callable[[Index, Index], Index]] = {
@@ -285,6 +286,8 @@ class _Reader:
         total = self._operand(first, rest[0])
         for sign, child in zip(rest[::2], rest[1::2], strict=True):
             operand = self._operand(child, sign)
+            if sign in ("<<", ">>") and (operand.value or 0) > _FARTHEST:
+                self.fail(sign.start_pos, f"a shift by more than {_FARTHEST} bits")
             with self.at(sign.start_pos):
                 total = _BINARY[str(sign)](total, operand)
         return total

@@ -19,7 +19,8 @@ import itertools
 import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Union
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
 
 from tileproof.errors import LayoutError
 
@@ -55,6 +56,9 @@ class Leaf:
         """The name as a report prints it: copies of one variable get primes."""
         return self.name + "'" * self.copy
 
+
+_Node = TypeVar("_Node", bound="Expression")
+_Result = TypeVar("_Result")
 
 _serial = itertools.count()
 _interned: dict[tuple[Any, ...], Any] = {}
@@ -558,6 +562,29 @@ def arguments_first(reading: Callable[[Any], object], expression: Expression) ->
     """Apply a reading that remembers its results to each part, for an expression too deep to recurse into."""
     for part in postorder(expression)[:-1]:
         reading(part)
+
+
+def remembered(of: type[_Node]) -> Callable[[Callable[[_Node], _Result]], Callable[[_Node], _Result]]:
+    """Make a reading of ``of`` nodes remember, at each node, what it gave (never ``None``); depth costs no stack."""
+
+    def remember(reading: Callable[[_Node], _Result]) -> Callable[[_Node], _Result]:
+        name = reading.__name__
+
+        @wraps(reading)
+        def recall(node: _Node) -> _Result:
+            found: _Result | None = node.memo.get(name)
+            if found is None:
+                try:
+                    found = reading(node)
+                except RecursionError:
+                    arguments_first(lambda part: isinstance(part, of) and recall(part), node)
+                    found = reading(node)
+                node.memo[name] = found
+            return found
+
+        return recall
+
+    return remember
 
 
 def leaves(*expressions: Expression) -> list[Leaf]:

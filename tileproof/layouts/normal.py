@@ -11,10 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import gcd
 from typing import Any
+from zlib import crc32
 
 from tileproof.layouts import index as ix
 from tileproof.layouts.bounds import Interval, bounds, congruence, scale
-from tileproof.layouts.index import Index, Relation, arguments_first
+from tileproof.layouts.index import Expression, Index, Relation, remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,43 +45,28 @@ class Affine:
         return modulus, residue % modulus if modulus else residue
 
 
-def normal(node: Index) -> Affine:
-    """The normal form of an index."""
-    found: Affine | None = node.memo.get("normal")
-    if found is None:
-        try:
-            found = _normal(node)
-        except RecursionError:
-            arguments_first(lambda part: isinstance(part, Index) and normal(part), node)
-            found = _normal(node)
-        node.memo["normal"] = found
-    return found
-
-
+@remembered(Index)
 def simplify(node: Index) -> Index:
     """An equal expression, rebuilt from the normal form."""
-    found: Index | None = node.memo.get("simple")
-    if found is None:
-        found = node.memo["simple"] = _build(normal(node))
-    return found
+    return _build(normal(node))
 
 
-def decide(relation: Relation) -> Relation:
-    """An equivalent relation; a constant when bounds, residues or the normal form decide it."""
-    found: Relation | None = relation.memo.get("simple")
-    if found is None:
-        try:
-            found = _decide(relation)
-        except RecursionError:
-            arguments_first(lambda part: isinstance(part, Relation) and decide(part), relation)
-            found = _decide(relation)
-        relation.memo["simple"] = found
-    return found
+def _order(node: Any) -> tuple[int, str | int, int]:
+    """Sorts nodes by what they say, so that equal sums and products are built alike whenever they are built."""
+    if node.op == "leaf":
+        return 0, node.args[0].label, node.uid
+    return 1, _fingerprint(node), node.uid
+
+
+@remembered(Expression)
+def _fingerprint(node: Any) -> int:
+    parts = node.args if node.op in ("leaf", "const", "truth") else [_fingerprint(a) for a in node.args]
+    return crc32(f"{node.op}{parts}".encode())
 
 
 def _build(form: Affine) -> Index:
     total: Index | None = None
-    for atom, factor in form.terms.items():
+    for atom, factor in sorted(form.terms.items(), key=lambda term: _order(term[0])):
         term = ix.mul(atom, ix.const(factor))
         total = term if total is None else ix.add(total, term)
     if total is None:
@@ -114,7 +100,9 @@ def scaled(a: Affine, factor: int) -> Affine:
     return Affine(a.constant * factor, {atom: c * factor for atom, c in a.terms.items()})
 
 
-def _normal(node: Index) -> Affine:
+@remembered(Index)
+def normal(node: Index) -> Affine:
+    """The normal form of an index."""
     op, args = node.op, node.args
     if op == "const":
         return _number(args[0])
@@ -147,18 +135,41 @@ def _opaque(op: str, *args: Any) -> Affine:
 
 
 def _collapse_division(form: Affine) -> Affine:
-    """``c*(x % d) + c*d*(x // d)  ->  c*x``: the definition of the remainder."""
+    """``c*(x % d) + c*d*(x // d)  ->  c*x``: the definition of the remainder. A digit above it joins likewise:
+    ``c*(x % d) + c*d*(x // d % e)  ->  c*(x % (d*e))``.
+    """
     for atom, factor in form.terms.items():
         if atom.op == "mod" and atom.args[1].op == "const":
-            x, d = atom.args
-            quotient = normal(ix.floordiv(x, d))
-            if not quotient.terms:
-                continue
-            needed = scaled(quotient, factor * d.args[0])
-            if all(form.terms.get(t) == c for t, c in needed.terms.items()):
-                rest = combine(form, needed, -1)
-                return _collapse_division(combine(combine(rest, _atom(atom), -factor), normal(x), factor))
+            joined = _joined(form, atom, factor)
+            if joined is not None:
+                return _collapse_division(joined)
     return form
+
+
+def _joined(form: Affine, remainder: Index, factor: int) -> Affine | None:
+    """``form`` with ``factor * remainder`` and the quotient that belongs to it made one, if it has that quotient."""
+    x, d = normal(remainder.args[0]), remainder.args[1].args[0]
+    quotient = normal(ix.floordiv(remainder.args[0], remainder.args[1]))
+    needed = scaled(quotient, factor * d)
+    if quotient.terms and all(form.terms.get(t) == c for t, c in needed.terms.items()):
+        return combine(combine(combine(form, needed, -1), _atom(remainder), -factor), x, factor)
+    for other, coefficient in form.terms.items():
+        if coefficient != factor * d or other.op not in ("div", "mod") or other.args[1].op != "const":
+            continue
+        digit = other.args[0] if other.op == "mod" else other
+        whole = x
+        if digit.op == "div" and digit.args[1].value == d:
+            whole = normal(digit.args[0])
+            apart = combine(whole, x, -1)  # x has lost what d divides
+            if apart.constant % d or any(c % d for c in apart.terms.values()):
+                continue
+        elif other.op == "div" or digit is not _build(quotient):
+            continue
+        if other.op == "mod":
+            whole = _modulo(whole, _number(d * other.args[1].args[0]))
+        rest = combine(combine(form, _atom(remainder), -factor), _atom(other), -coefficient)
+        return combine(rest, whole, factor)
+    return None
 
 
 def _factors(atom: Index) -> list[Index]:
@@ -170,7 +181,7 @@ def _factors(atom: Index) -> list[Index]:
 def _monomial(a: Index, b: Index) -> Index:
     """The product of two atoms with its factors in one order: multiplication commutes."""
     product: Index | None = None
-    for factor in sorted(_factors(a) + _factors(b), key=lambda f: f.uid):
+    for factor in sorted(_factors(a) + _factors(b), key=_order):
         product = factor if product is None else ix.mul(product, factor)
     assert product is not None
     return product
@@ -321,7 +332,12 @@ def _extremum(op: str, a: Affine, b: Affine) -> Affine:
         return a if op == "min" else b
     if lo is not None and lo >= 0:
         return b if op == "min" else a
-    return _opaque(op, _build(a), _build(b))
+    return _opaque(op, *_in_order(a, b))
+
+
+def _in_order(a: Affine, b: Affine) -> list[Index]:
+    """Both built, in the one order that a commutative operator has."""
+    return sorted((_build(a), _build(b)), key=_order)
 
 
 def _bitwise(op: str, a: Affine, b: Affine) -> Affine:
@@ -338,7 +354,7 @@ def _bitwise(op: str, a: Affine, b: Affine) -> Affine:
             return combine(x, y)  # no bit is set in both: x ^ y == x | y == x + y
     if op == "xor":
         return _exclusive_or(a, b)
-    return _opaque(op, _build(a), _build(b))
+    return _opaque(op, *_in_order(a, b))
 
 
 def _trailing_zeros(a: Affine) -> int:
@@ -358,7 +374,7 @@ def _mask(a: Affine, b: Affine) -> Affine:
             return scaled(_modulo(_divide(a, _number(low)), _number(mask // low + 1)), low)
         if mask < 0 and -mask == low:
             return combine(a, _modulo(a, _number(low)), -1)  # x & -2**k == x - x % 2**k
-    return _opaque("and", _build(a), _build(b))
+    return _opaque("and", *_in_order(a, b))
 
 
 def _exclusive_or(a: Affine, b: Affine) -> Affine:
@@ -371,24 +387,18 @@ def _exclusive_or(a: Affine, b: Affine) -> Affine:
         # A multiple of 2**k added to x changes no bit below k: (x + 2**k*t) ^ y == (x ^ y) + 2**k*t for y < 2**k.
         high, middle = _split_multiples(x, above)
         # The low bits of x below every bit of y pass through, when they do not carry into the rest of x.
-        granule = min(_trailing_zeros(y), above)
-        low = Affine(middle.constant % granule, {t: c for t, c in middle.terms.items() if c % granule})
-        low_lo, low_hi = low.bounds()
-        if low_lo is None or low_hi is None or low_lo < 0 or low_hi >= granule:
-            low = _number(0)
-        core = combine(middle, low, -1)
+        parts = _split_low(middle, min(_trailing_zeros(y), above))
+        core, low = parts if parts is not None else (middle, _number(0))
         if high.terms or high.constant or low.terms or low.constant:
             through = combine(scaled(high, above), low)
             return combine(through, _bitwise("xor", core, y) if core.terms or core.constant else y)
-    simple_a, simple_b = _build(a), _build(b)
-    if simple_a is simple_b:
-        return _number(0)
-    if simple_a.uid > simple_b.uid:
-        simple_a, simple_b = simple_b, simple_a
-    return _opaque("xor", simple_a, simple_b)
+    first, second = _in_order(a, b)
+    return _number(0) if first is second else _opaque("xor", first, second)
 
 
-def _decide(relation: Relation) -> Relation:
+@remembered(Relation)
+def decide(relation: Relation) -> Relation:
+    """An equivalent relation; a constant when bounds, residues or the normal form decide it."""
     op, args = relation.op, relation.args
     if op == "truth":
         return relation

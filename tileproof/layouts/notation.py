@@ -41,7 +41,7 @@ signed: MINUS? NUMBER
 offset: NUMBER
 addend: (PLUS | MINUS) (replica | strided)
 replica: "R" side ":" side | "R" "[" side ":" side "]"
-side: atom ["@" NAME]
+side: unary ["@" NAME]
 ?strided: product ["@" NAME]
 ?sum: strided ((PLUS | MINUS) strided)*
 ?product: unary ((TIMES | DIVIDE | MODULO) unary)*

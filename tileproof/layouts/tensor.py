@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import gcd
 from typing import Literal, get_args
 
 from tileproof.errors import LayoutError
 from tileproof.layouts.axes import m
-from tileproof.layouts.bounds import bounds
+from tileproof.layouts.bounds import bounds, is_multiple
 from tileproof.layouts.dtypes import dtype_bits, dtype_name
-from tileproof.layouts.index import Index, IndexLike, Leaf, as_index, const, leaf, leaves, leaves
+from tileproof.layouts.index import Index, IndexLike, Leaf, as_index, const, leaf, leaves
 from tileproof.layouts.layout import Spec, TileLayout, factors, row_major
 from tileproof.layouts.normal import simplify
 from tileproof.layouts.view import View, ViewOperations, coordinate
@@ -86,7 +87,13 @@ class Tensor(ViewOperations):
         """
         kind = dtype_name(dtype or self.dtype)
         sizes = _sizes(name or self.name, shape)
-        start = self.offset + as_index(at) * (dtype_bits(self.dtype) // 8)
+        bits = dtype_bits(self.dtype)
+        if bits % 8 and not is_multiple(simplify(as_index(at) * bits), 8):
+            raise LayoutError(
+                f"tensor {name or self.name}: element {as_index(at)!r} of {self.name} ({self.dtype}) need not start at a "
+                f"whole byte; `at` must be a multiple of {8 // gcd(8, bits)}"
+            )
+        start = self.offset + (as_index(at) * (bits // 8) if bits % 8 == 0 else as_index(at) * bits // 8)
         return Tensor(name or self.name, sizes, kind, _layout(name or self.name, sizes, kind, layout), self.storage, start, True)
 
     def __repr__(self) -> str:
@@ -164,7 +171,7 @@ def tensor(
         )
     size = None if greatest is None else const(-(-(greatest + 1) * dtype_bits(kind) // 8))
     if layout is None:
-        size = simplify(made.size * dtype_bits(kind) // 8)
+        size = simplify(-(-made.size * dtype_bits(kind) // 8))
     return Tensor(
         name, sizes, kind, made, Storage(name, space, align, size), const(0), starts_inside=static or layout is None
     )

@@ -11,7 +11,8 @@ from tileproof.contracts.grammar import Form, resolve
 from tileproof.contracts.launch import SCOPES, Launch
 from tileproof.contracts.obligation import Obligation
 from tileproof.errors import CallError
-from tileproof.layouts.index import Leaf, Relation, leaves, truth
+from tileproof.layouts.index import Expression, Leaf, Relation, leaves, truth
+from tileproof.layouts.tensor import Storage
 from tileproof.layouts.view import View, ViewOperations
 from tileproof.proofs.discharge import BUDGET, Answer, discharge, require_possible
 from tileproof.proofs.report import ContractError, Report
@@ -49,6 +50,8 @@ def check(
         raise CallError(f"unknown scope {scope!r}; the scopes are {', '.join(SCOPES)}")
     if hazards not in ("warn", "error", "ignore"):
         raise CallError(f"hazards is 'warn', 'error' or 'ignore', got {hazards!r}")
+    if not isinstance(budget, int) or budget < 1:
+        raise CallError(f"budget is a positive number of Z3 resource units, got {budget!r}")
     views = _views(form, family, operands)
     if family is None:
         call = Call(form, views, scope, launch, parameters, family=form.mnemonic)
@@ -88,15 +91,19 @@ def _one_meaning(call: Call) -> None:
     """Raise unless each name stands for one symbol in all of the call."""
     meaning: dict[str, Leaf] = {}
     everything: list[Any] = [call.launch.active, *call.launch.assumptions]
+    everything += [v for v in call.parameters.values() if isinstance(v, Expression)]
     for view in call.operands:
-        everything += [*view.coordinates, *view.tensor.shape, *(r.start for r in view.regions)]
+        tensor, spec = view.tensor, view.tensor.layout.spec
+        everything += [*view.coordinates, *tensor.shape, *(r.start for r in view.regions), tensor.offset]
+        everything += [x for f in (*spec.factors, *spec.replicas) for x in (f.extent, f.stride)]
+        everything += [o.stride for o in spec.offsets]
     for variable in leaves(*everything):
         if variable.kind == "symbol" and meaning.setdefault(variable.name, variable) != variable:
             raise CallError(
                 f"{call.form.spelling}: the symbol {variable.name} is declared twice, as {meaning[variable.name]} and "
                 f"as {variable}; declare it once and use that object"
             )
-    storages = {}
+    storages: dict[str, Storage] = {}
     for view in call.operands:
         storage = view.tensor.storage
         if storages.setdefault(storage.name, storage) is not storage:
@@ -140,4 +147,4 @@ def _finding(call: Call, answer: Answer, context: Relation) -> Finding:
         from tileproof.proofs.counterexample import tell
 
         example = tell(call, answer, context)
-    return Finding(obligation, answer.verdict, answer.method, example, answer.reason)
+    return Finding(obligation, answer.verdict, answer.method, example, answer.reason, answer.resources)

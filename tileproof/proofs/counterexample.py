@@ -1,8 +1,8 @@
 """The least counterexample, replayed with plain integers before anybody sees it.
 
-The order: variables are taken in turn, first the caller's symbols in the order in which the call mentions them, then base
-addresses, warp and lane, group, repeat, element. Each takes the simplest value that still fails: the smallest that is not
-negative, else the one nearest to zero.
+The order: variables are taken in turn, first the caller's symbols in the order in which the demand mentions them and those
+that only guards and assumptions mention by name, then base addresses, warp and lane, group, repeat, replica, element. Each
+takes the simplest value that still fails: the smallest that is not negative, else the one nearest to zero.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ def ordered(question: Question) -> list[Leaf]:
     """The variables of the denial in the documented order."""
     obligation = question.obligation
     stated = {(v.name, v.copy): n for n, v in enumerate(leaves(obligation.given, obligation.claim))}
+    # What only the context mentions goes by name: in which order simplifying leaves it depends on what was built before.
     return sorted(
         leaves(question.premise, question.claim),
-        key=lambda v: (ORDER.index(v.kind), v.copy, stated.get((v.name, v.copy), len(stated))),
+        key=lambda v: (ORDER.index(v.kind), v.copy, stated.get((v.name, v.copy), len(stated)), v.name),
     )
 
 
@@ -136,12 +137,16 @@ def tell(call: Call, answer: Answer, context: Any) -> Counterexample:
     Raises :class:`InternalError` when the model does not replay: such a model is never reported.
     """
     obligation, question = answer.question.obligation, answer.question
+    if not call.shaped:
+        # The first operand fits nothing, so there are no groups and repeats yet to name one of.
+        return Counterexample({}, {}, obligation.needed[0], obligation.found[0], None, None, (), {}, None, None, None, None)
     premise = premise_of(obligation, context)
     told = [*obligation.needed[1], *obligation.found[1]]
     address = obligation.address
     if address is not None:
         told += [address.base, address.offset]
-    warp, lane = obligation.subject or (call.thread.warp, call.thread.lane)
+    user = address.lane if address is not None and address.lane is not None else call.thread.lane
+    warp, lane = obligation.subject or (call.thread.warp, user)
     values = untouched(
         question, [premise, obligation.claim, *told, warp, lane], restore(question, answer.model or {})
     )
@@ -156,12 +161,13 @@ def tell(call: Call, answer: Answer, context: Any) -> Counterexample:
     own = [v.args[0] for v in (*call.repeat, *call.group)]
     relevant = dict.fromkeys([*leaves(obligation.claim, obligation.given, *told), *own])
     relevant.update(dict.fromkeys(v for v in leaves(premise) if v.kind == "symbol"))
+    relevant.update(dict.fromkeys(v for v in leaves(lane) if v.kind == "element"))
     for variable in own:
         values.setdefault(variable, 0)
     labels = _labels([v for v in values if v in relevant])
     in_registers = address is not None and address.space == "registers"
     offset = numbers[address.offset.uid] if address is not None else None
-    width = max((v.bits // 8 for v in call.operands if address is not None and v.name == address.name), default=1)
+    width = max((v.bits // 8 for v in call.operands if address is not None and v.tensor.storage.name == address.name), default=1)
     return Counterexample(
         values={name: values[v] for v, name in labels.items()},
         kinds={name: v.kind for v, name in labels.items()},

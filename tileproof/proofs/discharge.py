@@ -53,6 +53,7 @@ class Answer:
     method: str
     model: dict[Leaf, int] | None = None
     reason: str = ""
+    resources: int = 0
 
 
 def premise_of(obligation: Obligation, context: Relation) -> Relation:
@@ -128,12 +129,20 @@ def _all_proved_at_once(
     """One query for all that is left; whether it proved them."""
     if len(left) == 1 or any(questions[p].claim.value is False for p in left):
         return False
-    result, reading, _ = query([disjunction(questions[p].denial for p in left)], budget)
+    result, reading, solver = query([disjunction(questions[p].denial for p in left)], budget)
     if result != "unsat" or reading is None:
         return False
     for position in left:
-        answers[position] = Answer(questions[position], Verdict.PROVED, f"z3, {reading.theory}")
+        answers[position] = Answer(
+            questions[position], Verdict.PROVED, f"z3, {reading.theory}", resources=_resources(solver)
+        )
     return True
+
+
+def _resources(solver: Any) -> int:
+    """What a solver has used, in its own units."""
+    statistics = solver.statistics()
+    return int(statistics.get_key_value("rlimit count")) if "rlimit count" in statistics.keys() else 0  # noqa: SIM118
 
 
 def query(relations: Sequence[Relation], budget: int) -> tuple[str, Reading | None, z3.Solver | str]:
@@ -168,10 +177,10 @@ def settle(question: Question, budget: int) -> Answer:
         return Answer(question, Verdict.REFUTED, "evaluation", found)
     result, reading, solver = query([question.denial], budget)
     if result == "unsat" and reading is not None:
-        return Answer(question, Verdict.PROVED, f"z3, {reading.theory}")
+        return Answer(question, Verdict.PROVED, f"z3, {reading.theory}", resources=_resources(solver))
     if result == "sat" and reading is not None and not isinstance(solver, str):
         model, reason = least(question, reading, solver)
-        return Answer(question, Verdict.REFUTED, f"z3, {reading.theory}", model, reason)
+        return Answer(question, Verdict.REFUTED, f"z3, {reading.theory}", model, reason, _resources(solver))
     reason = solver if isinstance(solver, str) else "no answer"
     return Answer(question, Verdict.UNDECIDED, "z3", reason=reason or "the budget is spent")
 

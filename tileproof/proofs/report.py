@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from tileproof.contracts.call import Call
 from tileproof.errors import TileproofError
@@ -37,6 +38,12 @@ class Report:
     def counterexample(self) -> Counterexample | None:
         """The first counterexample, if any."""
         return next((f.counterexample for f in self.failures if f.counterexample is not None), None)
+
+    def certificate(self) -> dict[str, Any]:
+        """All that a second solver needs to check the verdict, ready for JSON."""
+        from tileproof.proofs.certificate import certificate
+
+        return certificate(self)
 
     def __str__(self) -> str:
         from tileproof.report.plain import report_text

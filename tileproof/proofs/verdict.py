@@ -51,10 +51,14 @@ class Counterexample:
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """What became of one obligation, by which method, with its counterexample or the reason for no answer."""
+    """What became of one obligation, by which method, with its counterexample or the reason for no answer.
+
+    ``resources`` counts the solver's own units; without a solver it is zero.
+    """
 
     obligation: Obligation
     verdict: Verdict
     method: str
     counterexample: Counterexample | None = None
     reason: str = ""
+    resources: int = 0

@@ -32,9 +32,7 @@ class Barrier:
 
 @dataclass(slots=True)
 class Barriers:
-    """All barriers of a cluster, by (block rank, barrier number); the number -1 under rank 0 stands for the
-    cluster's own barrier.
-    """
+    """The barriers of the blocks of a cluster, by (block rank, barrier number)."""
 
     slots: int
     _barriers: dict[tuple[int, int], Barrier] = field(default_factory=dict)
@@ -67,16 +65,6 @@ class Barriers:
                 f"barrier {number} expects {barrier.expected} threads, and this arrival makes {barrier.count}"
             )
 
-    def wait(self, rank: int, number: int, slots: Array) -> None:
-        """Threads that already arrived wait for the phase to end (barrier.cluster.wait)."""
-        barrier = self._barriers.setdefault((rank, number), self._fresh())
-        absent = ~barrier.arrived[slots]
-        if absent.any():
-            raise FaultError(
-                "waits at the cluster barrier without having arrived in this phase", int(absent.argmax())
-            )
-        barrier.waiting[slots] = True
-
     def _fresh(self) -> Barrier:
         return Barrier(np.zeros(self.slots, bool), np.zeros(self.slots, bool))
 
@@ -86,10 +74,9 @@ class Barriers:
         """
         released = []
         for key, barrier in list(self._barriers.items()):
-            rank, number = key
             if barrier.is_open:
                 continue
-            members = left if number < 0 else left & (rank_of == rank)
+            members = left & (rank_of == key[0])
             done = (
                 barrier.arrived[members].all()
                 if barrier.expected is None
@@ -98,6 +85,47 @@ class Barriers:
             if done:
                 released.append(np.flatnonzero(barrier.waiting))
                 del self._barriers[key]
+        return released
+
+
+@dataclass(slots=True)
+class ClusterBarrier:
+    """The one barrier of a cluster: threads arrive first and wait later, for the phase they arrived in."""
+
+    arrived: Bools
+    passed: Bools
+    waiting: Bools
+
+    @classmethod
+    def fresh(cls, slots: int) -> ClusterBarrier:
+        return cls(np.zeros(slots, bool), np.zeros(slots, bool), np.zeros(slots, bool))
+
+    def arrive(self, slots: Array) -> None:
+        again = self.arrived[slots] | self.passed[slots]
+        if again.any():
+            raise FaultError(
+                "arrives at the cluster barrier twice without waiting between", int(again.argmax())
+            )
+        self.arrived[slots] = True
+
+    def wait(self, slots: Array) -> Array:
+        """Which of the threads have to stop until the phase that they arrived in is complete."""
+        absent = ~(self.arrived[slots] | self.passed[slots])
+        if absent.any():
+            raise FaultError("waits at the cluster barrier without having arrived", int(absent.argmax()))
+        stays = slots[self.arrived[slots]]
+        self.passed[slots] = False
+        self.waiting[stays] = True
+        return stays
+
+    def release(self, left: Bools) -> Array:
+        """Ends the phase if all threads that are left have arrived; returns those that waited for it."""
+        if not self.arrived.any() or not self.arrived[left].all():
+            return np.zeros(0, np.int64)
+        released = np.flatnonzero(self.waiting)
+        self.passed = self.arrived & ~self.waiting
+        self.arrived = np.zeros_like(self.arrived)
+        self.waiting = np.zeros_like(self.waiting)
         return released
 
 

@@ -15,7 +15,7 @@ def order(successors: Sequence[Sequence[int]]) -> npt.NDArray[np.int64]:
     body. Instructions that no path reaches come last, in any order, for they never run.
 
     >>> order([[1, 3], [2], [4], [2], []]).tolist()  # 3 is out of line, and jumps back to the join at 2
-    [0, 2, 3, 1, 4]
+    [0, 1, 3, 2, 4]
     """
     count = len(successors)
     seen = [False] * count

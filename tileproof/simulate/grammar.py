@@ -51,7 +51,7 @@ pair: WORD "|" WORD
 vector: "{" operand ("," operand)* "}"
 address: "[" base ("," operand)* "]"
 ?start: name | integer
-?base: start -> base | start "+" integer -> base | start MINUS INTEGER -> base_minus
+base: start ["+" integer]
 
 ?constant: integer | real
 integer: INTEGER -> integer | MINUS INTEGER -> negative_integer
@@ -215,7 +215,7 @@ class _Builder(Transformer[Token, Any]):
 
     def instruction(self, guard: syntax.Guard | None, opcode: Token, *operands: Any) -> syntax.Instruction:
         found = tuple(operand for operand in operands if operand is not None)
-        return syntax.Instruction(str(opcode), found, guard, opcode.line or 0)
+        return syntax.Instruction(str(opcode), found, guard, opcode.line or 0, opcode.start_pos or 0)
 
     def name(self, word: Token) -> syntax.Name:
         return syntax.Name(str(word))
@@ -232,11 +232,8 @@ class _Builder(Transformer[Token, Any]):
     def vector(self, *elements: Any) -> syntax.Vector:
         return syntax.Vector(elements)
 
-    def base(self, base: Any, offset: syntax.Integer | None = None) -> tuple[Any, int]:
+    def base(self, base: Any, offset: syntax.Integer | None) -> tuple[Any, int]:
         return base, 0 if offset is None else offset.value
-
-    def base_minus(self, base: Any, _: Token, offset: Token) -> tuple[Any, int]:
-        return base, -_integer(offset)
 
     def address(self, base: tuple[Any, int], *rest: Any) -> syntax.Address:
         return syntax.Address(base[0], base[1], rest)
@@ -274,7 +271,7 @@ class _Builder(Transformer[Token, Any]):
         targets = tuple(part for part in parts if type(part) is str)
         variables = tuple(variable for part in parts if isinstance(part, list) for variable in part)
         kernels = tuple(part for part in parts if isinstance(part, syntax.Kernel))
-        return syntax.Module((int(major), int(minor)), targets, variables, kernels, ())
+        return syntax.Module((int(major), int(minor)), targets, variables, kernels, "")
 
 
 @functools.cache
@@ -287,10 +284,10 @@ def parse(ptx: str) -> syntax.Module:
     """PTX text -> its syntax tree. Raises `PtxSyntaxError` with the line and text of the first thing that is
     not PTX.
     """
-    lines = tuple(ptx.splitlines())
     try:
         module: syntax.Module = _parser()(ptx)
     except UnexpectedInput as error:
+        lines = ptx.splitlines()
         line = error.line if isinstance(error.line, int) and error.line > 0 else len(lines)
         text = lines[line - 1].strip() if 0 < line <= len(lines) else "end of text"
         expected = sorted(getattr(error, "expected", None) or getattr(error, "allowed", None) or ())
@@ -298,4 +295,4 @@ def parse(ptx: str) -> syntax.Module:
             f"line {line}: `{text}` is not PTX that the simulator reads (column {error.column}; "
             f"expected one of {', '.join(expected)})"
         ) from None
-    return syntax.Module(module.version, module.targets, module.variables, module.kernels, lines)
+    return syntax.Module(module.version, module.targets, module.variables, module.kernels, ptx)

@@ -189,6 +189,8 @@ class Issue:
                 )
             return np.full(self.slots.size, base.address + operand.offset, np.int64)
         if isinstance(base, Integer):
+            if space != "local":
+                self.fail(f"a number is an address of .local memory only, not of {space} memory")
             return np.full(self.slots.size, base.value + operand.offset, np.int64)
         if base.type.bits == 32 and space in ("global", "generic"):
             self.fail(f"address register {base.name} is {base.type}; {space} addresses have 64 bits")

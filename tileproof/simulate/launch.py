@@ -18,7 +18,7 @@ from tileproof.simulate.geometry import Extent, Geometry, Launch, extent, volume
 from tileproof.simulate.grammar import parse
 from tileproof.simulate.machine import Machine, Tally
 from tileproof.simulate.memory import Allocation, Memory, Space, fresh, host
-from tileproof.simulate.program import Loader, Placed, Program
+from tileproof.simulate.program import LIMITS, Loader, Placed, Program
 
 DEFAULT_LIMIT = 2_000_000
 
@@ -160,6 +160,12 @@ def _launch(
     if "blocksareclusters" in directives:
         raise SimulationError(
             f"kernel {program.name!r} uses .blocksareclusters, which the simulator does not know"
+        )
+    most = LIMITS["shared"] - program.static_shared
+    if dynamic_shared > most:
+        raise SimulationError(
+            f"dynamic_shared is {dynamic_shared} bytes; {program.static_shared} bytes of static shared "
+            f"memory leave {most}"
         )
     has_cluster = cluster is not None or required is not None
     return Launch(extent(grid, "grid"), threads, blocks, has_cluster, dynamic_shared)

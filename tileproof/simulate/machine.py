@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tileproof.errors import SimulationError
-from tileproof.simulate.barriers import Barriers
+from tileproof.simulate.barriers import Barriers, ClusterBarrier
 from tileproof.simulate.geometry import WARP, Geometry
 from tileproof.simulate.issue import Issue
 from tileproof.simulate.memory import FaultError, Memory
@@ -52,6 +52,7 @@ class Machine:
         self.tally = tally
         self.registers = RegisterFile(program.registers, geometry.slots)
         self.barriers = Barriers(geometry.slots)
+        self.cluster_barrier = ClusterBarrier.fresh(geometry.slots)
         self.state: dict[str, Any] = {}
         """Room for instruction families that keep state of their own, by family name."""
         self.conflicts = 0
@@ -79,6 +80,11 @@ class Machine:
 
     def run(self) -> None:
         """Runs until every thread has exited. Raises `SimulationError` on anything undefined."""
+        # Infinities, NaN and wrapping integers are results like any other.
+        with np.errstate(all="ignore"):
+            self._run()
+
+    def _run(self) -> None:
         end = len(self.program.code)
         while (chosen := self._select()) is not None:
             pc, slots = chosen
@@ -102,7 +108,7 @@ class Machine:
         if not self._runnable:
             if ((self.status == BLOCKED) | (self.status == PARKED)).any():
                 first, told = deadlock(self)
-                self.stop(self.program.code[int(self.stopped_at[first])], first, told)
+                raise self.error(self.program.code[int(self.stopped_at[first])], first, told)
             return None
         order = np.where(ready, self._ranks[self.pc], _FAR).reshape(-1, WARP)
         first = order.min(axis=1)
@@ -143,10 +149,11 @@ class Machine:
                 instruction.execute(Issue(self, instruction, active))
         except FaultError as fault:
             chosen = active if active.size else slots
-            self.stop(instruction, int(chosen[min(fault.position, chosen.size - 1)]), fault.message)
+            raise self.error(instruction, int(chosen[fault.position]), fault.message) from None
 
-    def stop(self, instruction: Instruction, slot: int, message: str) -> NoReturn:
-        raise SimulationError(
+    def error(self, instruction: Instruction, slot: int, message: str) -> SimulationError:
+        """What stops the simulation: who did what where, and what was wrong with it."""
+        return SimulationError(
             f"kernel {self.program.name!r}, line {instruction.line}, `{instruction.text}`: "
             f"{self.geometry.describe(slot)}: {message}"
         )
@@ -189,7 +196,9 @@ class Machine:
 
     def release(self) -> None:
         """Lets go on whoever waits at a barrier whose phase is complete."""
-        for slots in self.barriers.release(self.left(), self.geometry.rank):
+        left = self.left()
+        released = self.barriers.release(left, self.geometry.rank)
+        for slots in (*released, self.cluster_barrier.release(left)):
             self._moved = True
             self.status[slots] = RUNNABLE
 

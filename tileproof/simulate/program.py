@@ -18,6 +18,10 @@ from tileproof.simulate.scopes import Scope, resolve
 
 _ENDS = ("exit", "ret", "trap")
 
+LIMITS = {"global": 1 << 30, "shared": 227 << 10, "local": 512 << 10, "const": 64 << 10, "param": 32764}
+"""Bytes that a kernel may declare in a state space; no device has more than 227 KiB of shared memory."""
+MAX_REGISTERS = 1 << 16
+
 MODULE_GLOBALS = 0x1_0000_0000
 """Where `.global` variables of the module begin, below everything that the host passes."""
 
@@ -90,6 +94,10 @@ class Loader:
     def load(self) -> Program:
         top = Scope(None)
         for variable in (*self.module.variables, *self.kernel.parameters):
+            if (variable.space == "param") != (variable in self.kernel.parameters):
+                raise SimulationError(
+                    f"line {variable.line}: .{variable.space} {variable.name!r} cannot stand here"
+                )
             self._place(variable, top)
         self._walk(self.kernel.body, Scope(top))
         self._place_dynamic()
@@ -110,6 +118,10 @@ class Loader:
                 case syntax.RegisterDeclaration():
                     self._declare(statement, scope)
                 case syntax.Variable():
+                    if statement.space == "param":
+                        raise SimulationError(
+                            f"line {statement.line}: .param {statement.name!r} cannot stand here"
+                        )
                     self._place(statement, scope)
                 case syntax.Label(name=name, line=line):
                     scope.declare(name, Target(name, len(self.found)), line)
@@ -123,8 +135,20 @@ class Loader:
             raise SimulationError(f"line {line}: .{name} is not a type that the simulator knows")
         return TYPES[name]
 
+    def _stored(self, variable: syntax.Variable) -> ScalarType:
+        scalar = self._type(variable.type, variable.line)
+        if scalar.kind == "p":
+            raise SimulationError(
+                f"line {variable.line}: {variable.name!r} is .pred, which only registers can be"
+            )
+        return scalar
+
     def _declare(self, declaration: syntax.RegisterDeclaration, scope: Scope) -> None:
         scalar = self._type(declaration.type, declaration.line)
+        if len(self.registers) + sum(count or 1 for _, count in declaration.names) > MAX_REGISTERS:
+            raise SimulationError(
+                f"line {declaration.line}: more than {MAX_REGISTERS} registers are declared"
+            )
         for name, count in declaration.names:
             for full in [name] if count is None else [f"{name}{i}" for i in range(count)]:
                 register = Register(full, scalar, len(self.registers))
@@ -135,7 +159,7 @@ class Loader:
         """Places variables of a space one after another from its start, each at its alignment (its type's
         size unless stated).
         """
-        scalar = self._type(variable.type, variable.line)
+        scalar = self._stored(variable)
         if variable.elements is None:
             if variable.space != "shared":
                 raise SimulationError(
@@ -151,18 +175,31 @@ class Loader:
     def _place_dynamic(self) -> None:
         """All arrays of unstated size share one place after the others (ISA 5.1.7 and 4.6, `.extern`)."""
         end = max((one.address + (one.size or 0) for one in self.placed["shared"]), default=0)
-        align = max((_alignment(one, self._type(one.type, one.line)) for one, _ in self.dynamic), default=1)
+        align = max((_alignment(one, self._stored(one)) for one, _ in self.dynamic), default=1)
         for variable, scope in self.dynamic:
             self._put(variable, scope, end, None, align)
 
     def _put(self, variable: syntax.Variable, scope: Scope, end: int, size: int | None, align: int) -> None:
-        scalar = self._type(variable.type, variable.line)
+        scalar = self._stored(variable)
         placed = Placed(variable, scalar, -(-end // align) * align, size, align)
+        used = placed.address + (size or 0) - (MODULE_GLOBALS if variable.space == "global" else 0)
+        if used > LIMITS[variable.space]:
+            raise SimulationError(
+                f"line {variable.line}: {variable.name!r} ends at byte {used} of .{variable.space} memory, "
+                f"of which a kernel has at most {LIMITS[variable.space]} bytes"
+            )
         self.placed[variable.space].append(placed)
         scope.declare(variable.name, Symbol(variable.name, variable.space, placed.address), variable.line)
 
+    def _text(self, written: syntax.Instruction) -> str:
+        """The instruction as it is written, on one line."""
+        source = self.module.source
+        guard = written.guard
+        prefix = "" if guard is None else f"@{'!' if guard.inverted else ''}{guard.register.text} "
+        return prefix + " ".join(source[written.position : source.index(";", written.position)].split())
+
     def _decode(self, written: syntax.Instruction, scope: Scope) -> Instruction:
-        text = self.module.lines[written.line - 1].strip()
+        text = self._text(written)
         where = f"kernel {self.kernel.name!r}, line {written.line}, `{text}`"
         entry = instructions.find(written.opcode)
         if entry is None:

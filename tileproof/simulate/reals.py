@@ -5,6 +5,9 @@ A sum of two float64 numbers that is not exact is first rounded to odd: its last
 something was cut off. Rounding that again to at most 24 bits gives the same as rounding the exact sum once,
 in any direction (Boldo and Melquiond's theorem needs two spare bits). Products of two numbers of at most 24
 bits are exact in float64.
+
+A NaN that arithmetic makes is the canonical one of its format. The payload of an f64 NaN, and what becomes of
+a payload in a conversion, is not modelled.
 """
 
 from __future__ import annotations
@@ -33,11 +36,9 @@ class Format:
 FORMATS = {
     F16: Format(11, -14, 15, 0x7FFF),
     BF16: Format(8, -126, 127, 0x7FFF),
-    TF32: Format(11, -126, 127, 0x7FFF_FFFF),
+    TF32: Format(11, -126, 127, 0x7FFF_E000),
     F32: Format(24, -126, 127, 0x7FFF_FFFF),
 }
-
-ROUNDINGS = ("rn", "rna", "rz", "rm", "rp")
 
 
 def widen(values: Array, kind: ScalarType) -> Array:
@@ -57,13 +58,12 @@ def narrow(numbers: Array, kind: ScalarType, rounding: str = "rn") -> Array:
         return numbers
     rounded = quantize(numbers, FORMATS[kind], rounding)
     nan = FORMATS[kind].nan
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        if kind == F16:
-            bits = rounded.astype(np.float16).view(np.uint16)
-        elif kind == BF16:
-            bits = (rounded.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
-        else:
-            bits = rounded.astype(np.float32).view(np.uint32)
+    if kind == F16:
+        bits = rounded.astype(np.float16).view(np.uint16)
+    elif kind == BF16:
+        bits = (rounded.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    else:
+        bits = rounded.astype(np.float32).view(np.uint32)
     bits = np.where(np.isnan(numbers), bits.dtype.type(nan), bits)
     return bits.view(kind.dtype)
 
@@ -72,56 +72,48 @@ def quantize(numbers: Array, form: Format, rounding: str) -> Array:
     """The nearest number of a format in a rounding direction, as float64; overflow gives infinity or the
     largest finite number.
     """
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        _, exponent = np.frexp(numbers)
-        unit = np.maximum(exponent - form.precision, form.smallest - form.precision + 1)
-        scaled = np.ldexp(numbers, -unit)
-        match rounding:
-            case "rn":
-                whole = np.rint(scaled)
-            case "rna":
-                whole = np.copysign(np.floor(np.abs(scaled) + 0.5), scaled)
-            case "rz":
-                whole = np.trunc(scaled)
-            case "rm":
-                whole = np.floor(scaled)
-            case _:
-                whole = np.ceil(scaled)
-        rounded = np.copysign(np.ldexp(whole, unit), numbers)
-        largest = np.ldexp(2.0 - 2.0 ** (1 - form.precision), form.largest)
-        over = (np.abs(rounded) > largest) & np.isfinite(numbers)
-        away: Any = {"rn": True, "rna": True, "rz": False, "rm": numbers < 0, "rp": numbers > 0}[rounding]
-        limit = np.copysign(np.where(away, np.inf, largest), numbers)
+    _, exponent = np.frexp(numbers)
+    unit = np.maximum(exponent - form.precision, form.smallest - form.precision + 1)
+    scaled = np.ldexp(numbers, -unit)
+    match rounding:
+        case "rn":
+            whole = np.rint(scaled)
+        case "rna":
+            whole = np.copysign(np.floor(np.abs(scaled) + 0.5), scaled)
+        case "rz":
+            whole = np.trunc(scaled)
+        case "rm":
+            whole = np.floor(scaled)
+        case _:
+            whole = np.ceil(scaled)
+    rounded = np.copysign(np.ldexp(whole, unit), numbers)
+    largest = np.ldexp(2.0 - 2.0 ** (1 - form.precision), form.largest)
+    over = (np.abs(rounded) > largest) & np.isfinite(numbers)
+    away: Any = {"rn": True, "rna": True, "rz": False, "rm": numbers < 0, "rp": numbers > 0}[rounding]
+    limit = np.copysign(np.where(away, np.inf, largest), numbers)
     return np.where(np.isfinite(numbers), np.where(over, limit, rounded), numbers)
 
 
-def odd_sum(a: Array, b: Array) -> Array:
-    """a + b in float64, rounded to odd."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = a + b
-        part = total - a
-        error = (a - (total - part)) + (b - part)
-        even = total.view(np.int64) & 1 == 0
-        inexact = np.isfinite(total) & (error != 0) & even
-        return np.where(inexact, np.nextafter(total, np.where(error > 0, np.inf, -np.inf)), total)
+def odd_sum(a: Array, b: Array, rounding: str = "rn") -> Array:
+    """a + b in float64, rounded to odd. Opposite numbers give +0, but -0 when rounding down (IEEE 754)."""
+    total = a + b
+    part = total - a
+    error = (a - (total - part)) + (b - part)
+    even = total.view(np.int64) & 1 == 0
+    inexact = np.isfinite(total) & (error != 0) & even
+    total = np.where(inexact, np.nextafter(total, np.where(error > 0, np.inf, -np.inf)), total)
+    cancels = (total == 0) & (np.signbit(a) != np.signbit(b)) & (rounding == "rm")
+    return np.where(cancels, -0.0, total)
 
 
-def multiply_add(a: Array, b: Array, c: Array, kind: ScalarType) -> Array:
-    """a * b + c before the final rounding; for f64 already rounded to nearest."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if kind != F64:
-            return odd_sum(a * b, c)
-        rough = a * b + c
-        finite = np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
-        return np.asarray(
-            [
-                _exact_multiply_add(x, y, z) if good else r
-                for x, y, z, r, good in zip(
-                    a.tolist(), b.tolist(), c.tolist(), rough.tolist(), finite.tolist(), strict=True
-                )
-            ],
-            np.float64,
-        )
+def multiply_add(a: Array, b: Array, c: Array) -> Array:
+    """a * b + c in float64, rounded once to nearest."""
+    rough = a * b + c
+    finite = np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
+    rows = zip(a.tolist(), b.tolist(), c.tolist(), rough.tolist(), finite.tolist(), strict=True)
+    return np.asarray(
+        [_exact_multiply_add(x, y, z) if exact else r for x, y, z, r, exact in rows], np.float64
+    )
 
 
 def _exact_multiply_add(a: float, b: float, c: float) -> float:

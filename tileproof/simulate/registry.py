@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from tileproof.errors import InternalError, SimulationError
-from tileproof.simulate.operands import Operand
+from tileproof.simulate.operands import Location, Operand, spell
 from tileproof.simulate.scalars import TYPES, ScalarType
 
 if TYPE_CHECKING:
@@ -125,8 +125,11 @@ class Decoder:
                 return TYPES[word]
         raise SimulationError(f"{self.opcode} has no type that the simulator knows")
 
-    def has_scalar(self) -> bool:
-        return any(word in TYPES for word in self._words)
+    def need_address(self, place: int) -> None:
+        """Demands that an operand, if it is there at all, has brackets around it."""
+        if place < len(self.operands) and not isinstance(self.operands[place], Location):
+            text = spell(self.operands[place])
+            self.fail(f"{self.opcode}: operand {text} is not an address; write [{text}]")
 
     def finish(self, operands: int | tuple[int, ...] | None = None) -> None:
         """Ends decoding: no word may be left over, and the number of operands must be one of `operands`."""

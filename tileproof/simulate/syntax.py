@@ -84,12 +84,13 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """`@guard opcode operands;`."""
+    """`@guard opcode operands;`; `position` is where the opcode begins in the text."""
 
     opcode: str
     operands: tuple[Operand, ...]
     guard: Guard | None
     line: int
+    position: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +158,10 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A whole text; `lines` keeps it for messages."""
+    """A whole text, kept as `source` for messages."""
 
     version: tuple[int, int]
     targets: tuple[str, ...]
     variables: tuple[Variable, ...]
     kernels: tuple[Kernel, ...]
-    lines: tuple[str, ...]
+    source: str

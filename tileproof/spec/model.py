@@ -1,14 +1,16 @@
 """What may stand in a spec file, and of which type: the tables of the TOML as pydantic models.
 
-    [symbols.i]     a runtime integer                 [tensors.A]    storage, or a tensor declared over other storage
+    [symbols.i]     a runtime integer
+    [tensors.A]     storage with a shape and a layout, or a tensor declared over other storage
     [[calls]]       an instruction with its operands, each a tensor under a list of view steps
 
-Numbers may be written as integers or, where a runtime value makes sense, as expressions in text. The models only say
-what is well formed; ``build.py`` makes the objects.
+Numbers are integers or, where a runtime value makes sense, expressions in text. The models only say what is
+well formed; ``build.py`` makes the objects.
 """
 
 from __future__ import annotations
 
+import reprlib
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, model_validator
@@ -23,6 +25,13 @@ def _integer(value: object) -> int:
     if abs(value) > LARGEST:
         raise ValueError(f"is larger than 2**64 in magnitude: {_shown(value)}")
     return value
+
+
+def _small(value: object) -> int:
+    number = _integer(value)
+    if abs(number) > 64:
+        raise ValueError(f"counts bits of an offset, so it is at most 64 in magnitude; got {number}")
+    return number
 
 
 def _positive(value: object) -> int:
@@ -46,6 +55,11 @@ def _text(value: object) -> str:
     return value
 
 
+def _texts(value: object) -> list[str]:
+    texts = value if isinstance(value, list) else [value]
+    return [_text(text) for text in texts]
+
+
 def _launch(value: object) -> tuple[int, ...]:
     sizes = value if isinstance(value, list) else [value]
     if not 1 <= len(sizes) <= 3:
@@ -66,19 +80,22 @@ def _parameter(value: object) -> int | str | bool:
 
 
 def _shown(value: object) -> str:
-    kind = {dict: "a table", list: "a list"}.get(type(value))
-    text = repr(value)
-    return f"{kind}: {text[:40]}..." if kind and len(text) > 40 else f"{kind}: {text}" if kind else text[:80]
+    kind = "a table " if isinstance(value, dict) else "a list " if isinstance(value, list) else ""
+    text = reprlib.repr(value)
+    return kind + text
 
 
 Integer = Annotated[int, PlainValidator(_integer)]
+Bits = Annotated[int, PlainValidator(_small)]
 Positive = Annotated[int, PlainValidator(_positive)]
 Expression = Annotated[int | str, PlainValidator(_expression)]
 Text = Annotated[str, PlainValidator(_text)]
+Texts = Annotated[list[str], PlainValidator(_texts)]
 Extents = Annotated[tuple[int, ...], PlainValidator(_launch)]
 Target = Annotated[str | list[int | str], PlainValidator(_target)]
 Parameter = Annotated[int | str | bool, PlainValidator(_parameter)]
 
+OPERATIONS = ("slice", "sub", "permute", "rearrange", "view", "broadcast")
 Hazards = Literal["warn", "error", "ignore"]
 
 
@@ -96,28 +113,33 @@ class SymbolTable(_Table):
 
 
 class SwizzleTable(_Table):
-    """A swizzle in either parametrisation: ``bits, base, shift`` or ``per_element, swizzle_len, atom_len``."""
+    """A swizzle: ``bits, base, shift`` as CuTe has it, or the reference's three numbers, in elements."""
 
-    bits: Integer | None = None
-    base: Integer | None = None
-    shift: Integer | None = None
+    bits: Bits | None = None
+    base: Bits | None = None
+    shift: Bits | None = None
     unit: Literal["element", "byte"] | None = None
-    per_element: Integer | None = None
-    swizzle_len: Integer | None = None
-    atom_len: Integer | None = None
+    per_element: Bits | None = None
+    swizzle_len: Bits | None = None
+    atom_len: Bits | None = None
 
     @model_validator(mode="after")
     def _one_parametrisation(self) -> SwizzleTable:
         written = frozenset(name for name in type(self).model_fields if getattr(self, name) is not None)
-        if written - {"unit"} != {"bits", "base", "shift"} and written != {"per_element", "swizzle_len", "atom_len"}:
+        if written - {"unit"} != {"bits", "base", "shift"} and written != {
+            "per_element",
+            "swizzle_len",
+            "atom_len",
+        }:
             raise ValueError(
-                "needs bits, base and shift (and unit, 'element' or 'byte'), or per_element, swizzle_len and atom_len"
+                "needs bits, base and shift (and unit, 'element' or 'byte'), "
+                "or per_element, swizzle_len and atom_len"
             )
         return self
 
 
 class TensorTable(_Table):
-    """``[tensors.NAME]``: with ``over`` it is declared over another tensor's storage, from its element ``at`` on."""
+    """``[tensors.NAME]``: with ``over``, declared over another's storage, from its element ``at`` on."""
 
     shape: Annotated[list[Expression], Field(min_length=1)]
     dtype: Text | None = None
@@ -157,13 +179,15 @@ class StepTable(_Table):
     view: Target | None = None
     broadcast: Annotated[list[Positive], Field(min_length=1)] | None = None
 
+    @property
+    def operation(self) -> str:
+        """The keys of the operations that are written: one, in a step that is well formed."""
+        return " and ".join(name for name in OPERATIONS if getattr(self, name) is not None)
+
     @model_validator(mode="after")
     def _one_operation(self) -> StepTable:
-        operations = [name for name in type(self).model_fields if name != "sizes"]
-        written = [name for name in operations if getattr(self, name) is not None]
-        if len(written) != 1:
-            found = f"got {' and '.join(written)}" if written else "got none"
-            raise ValueError(f"a step is one of {', '.join(operations)}; {found}")
+        if self.operation not in OPERATIONS:
+            raise ValueError(f"a step is one of {', '.join(OPERATIONS)}; got {self.operation or 'none'}")
         if self.sizes and self.rearrange is None:
             raise ValueError("sizes goes with rearrange")
         return self
@@ -189,8 +213,8 @@ class CallTable(_Table):
     scope: Text = "thread"
     block: Extents = (32,)
     cluster: Extents | None = None
-    active: list[Text] = Field(default_factory=list)
-    assume: list[Text] = Field(default_factory=list)
+    active: Texts = Field(default_factory=list)
+    assume: Texts = Field(default_factory=list)
     hazards: Hazards | None = None
     parameters: dict[str, Parameter] = Field(default_factory=dict)
     expect: Literal["proved", "refuted", "undecided", "unsupported"] | None = None
@@ -202,3 +226,15 @@ class SpecTable(_Table):
     symbols: dict[str, SymbolTable] = Field(default_factory=dict)
     tensors: dict[str, TensorTable] = Field(default_factory=dict)
     calls: Annotated[list[CallTable], Field(min_length=1)]
+
+
+TABLES: dict[str, type[BaseModel]] = {
+    "symbols": SymbolTable,
+    "tensors": TensorTable,
+    "swizzle": SwizzleTable,
+    "calls": CallTable,
+    "operands": OperandTable,
+    "steps": StepTable,
+    "sub": RegionTable,
+}
+"""The model of the tables that stand under each key."""

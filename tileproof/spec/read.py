@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import reprlib
 import tomllib
 from difflib import get_close_matches
 from pathlib import Path
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from tileproof.spec.errors import SpecError
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
     from pydantic_core import ErrorDetails
 
     from tileproof.spec.model import SpecTable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LARGEST_FILE = 16 << 20
 """Bytes. A spec is written by hand; what is larger is something else."""
 
-_CALL = re.compile(r"^\s*\[\[\s*calls\s*\]\]", re.MULTILINE)
+_CALL = re.compile(r"^[ \t]*\[\[[ \t]*calls[ \t]*\]\]", re.MULTILINE)
 _MOST_FAULTS = 20
 
 
@@ -43,16 +43,17 @@ def read_text(path: Path) -> str:
 def read_tables(path: Path) -> tuple[SpecTable, list[int]]:
     """The tables of a spec file, and the line of each call (empty where the calls are written inline).
 
-    Raises :class:`SpecError` naming every fault with its path in the file, or line and column of a syntax error.
+    Raises :class:`SpecError` naming every fault by its path in the file; a syntax error by line and column.
     """
     text = read_text(path)
     try:
         data = tomllib.loads(text)
     except RecursionError as error:
         raise SpecError(f"{path}: lists or tables nest too deep") from error
-    except ValueError as error:
-        # Besides its own errors, which tell line and column, tomllib lets through those of int() and datetime.
+    except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{path}: {error}") from error
+    except ValueError as error:
+        raise SpecError(f"{path}: a number has too many digits, or a date does not exist: {error}") from error
     tables = _validated(path, data)
     lines = [text.count("\n", 0, match.start()) + 1 for match in _CALL.finditer(text)]
     return tables, lines if len(lines) == len(tables.calls) else []
@@ -66,18 +67,18 @@ def _validated(path: Path, data: dict[str, Any]) -> SpecTable:
     try:
         return SpecTable.model_validate(data)
     except ValidationError as error:
-        faults = [_fault(SpecTable, detail) for detail in error.errors(include_url=False, include_context=False)]
+        faults = [_fault(detail) for detail in error.errors(include_url=False, include_context=False)]
     shown = faults[:_MOST_FAULTS]
     if len(faults) > len(shown):
         shown.append(f"and {len(faults) - len(shown)} more")
     raise SpecError("\n".join(f"{path}: {fault}" for fault in shown))
 
 
-def _fault(model: type[BaseModel], detail: ErrorDetails) -> str:
+def _fault(detail: ErrorDetails) -> str:
     location, kind = detail["loc"], detail["type"]
     place = place_text(location)
     if kind == "extra_forbidden":
-        known = _keys(model, location[:-1])
+        known = _keys(location[:-1])
         near = get_close_matches(str(location[-1]), known, 1)
         hint = f"; did you mean {near[0]}?" if near else "."
         return f"{place}: unknown key{hint} The keys are {', '.join(known)}"
@@ -87,11 +88,12 @@ def _fault(model: type[BaseModel], detail: ErrorDetails) -> str:
         message = detail["msg"].removeprefix("Value error, ")
         return f"{place}: {message}" if place else message
     if kind == "literal_error":
-        return f"{place}: {detail['msg'].replace('Input should be', 'must be')}, got {detail['input']!r}"
+        wanted = detail["msg"].replace("Input should be", "must be")
+        return f"{place}: {wanted}, got {reprlib.repr(detail['input'])}"
     if kind == "too_short":
         return f"{place}: needs at least one entry"
     wanted = {"dict_type": "a table", "model_type": "a table", "list_type": "a list"}.get(kind, detail["msg"])
-    return f"{place or 'the file'}: needs {wanted}, got {str(detail['input'])[:40]!r}"
+    return f"{place or 'the file'}: needs {wanted}, got {reprlib.repr(detail['input'])}"
 
 
 def place_text(location: tuple[int | str, ...]) -> str:
@@ -106,23 +108,13 @@ def place_text(location: tuple[int | str, ...]) -> str:
     return text
 
 
-def _keys(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
+def _keys(location: tuple[int | str, ...]) -> list[str]:
     """The keys that the table at a place may have."""
-    from pydantic import TypeAdapter
+    from pydantic import BaseModel
 
-    schema = TypeAdapter(model).json_schema(mode="validation")
-    node: Any = schema
-    for part in location:
-        node = _resolved(node, schema)
-        node = node["items"] if isinstance(part, int) else node.get("properties", {}).get(
-            part, node.get("additionalProperties")
-        )
-    return list(_resolved(node, schema).get("properties", {}))
+    from tileproof.spec.model import TABLES, SpecTable
 
-
-def _resolved(node: Any, schema: Any) -> Any:
-    for option in node.get("anyOf", ()):
-        if option.get("type") != "null":
-            node = option
-    reference = node.get("$ref")
-    return schema["$defs"][reference.rpartition("/")[2]] if reference else node
+    named = location[0] in ("symbols", "tensors") if location else False
+    keys = [p for depth, p in enumerate(location) if isinstance(p, str) and not (named and depth == 1)]
+    table: type[BaseModel] = TABLES[keys[-1]] if keys else SpecTable
+    return list(table.model_fields)

@@ -29,7 +29,7 @@ from tileproof.contracts.grammar import Form
 from tileproof.contracts.issue import IssueOperand, Memory, Registers, Scalar
 from tileproof.contracts.obligation import Obligation, aligned, consecutive
 from tileproof.errors import CallError
-from tileproof.layouts.index import as_index, const
+from tileproof.layouts.index import as_index, as_relation, const
 from tileproof.layouts.tensor import Tensor, tensor
 from tileproof.layouts.view import ViewOperations
 
@@ -124,7 +124,12 @@ def memory(call: Call) -> Iterator[Obligation]:
 
 def _check_parameters(call: Call, load: bool) -> None:
     pred = parameter(call, "pred", True, "")
-    if parameter(call, "preserve_dst", load, "a store has no destination registers") and pred is None:
+    if pred is not None:
+        as_relation(pred)
+    preserve = parameter(call, "preserve_dst", load, "a store has no destination registers")
+    if preserve not in (None, True, False):
+        raise CallError(f"{call.form.spelling}: preserve_dst is True or False, got {preserve!r}")
+    if preserve and pred is None:
         raise CallError(f"{call.form.spelling}: preserve_dst needs pred; an access that is always executed keeps nothing")
     hinted = call.form.get("cache_hint") is not None
     policy = parameter(call, "cache_policy", hinted, "the opcode has no .L2::cache_hint")

@@ -10,7 +10,7 @@ Sources: PTX ISA 9.7.14.5.15 (ldmatrix), 9.7.14.5.16 (stmatrix); contract refere
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tileproof.contracts.call import Call
 from tileproof.contracts.demands import (
@@ -31,13 +31,25 @@ from tileproof.contracts.issue import IssueOperand, Memory, Registers
 from tileproof.contracts.obligation import Obligation, aligned, consecutive
 from tileproof.layouts.axes import laneid
 from tileproof.layouts.dtypes import dtype_bits
-from tileproof.layouts.index import const, truth
+from tileproof.layouts.index import Index, const, truth
 from tileproof.layouts.layout import S, TileLayout
 from tileproof.layouts.tensor import tensor
 from tileproof.layouts.view import ViewOperations
 
 ROWS = "PTX ISA 9.7.14.5.15"
 OWNERS = "contract reference, 'Address providers and result owners'"
+
+
+def address_provider(element: Sequence[Index]) -> Index:
+    """The lane that supplies the address of the row of ``(matrix, row, word)``."""
+    matrix, row, _ = element
+    return 8 * matrix + row
+
+
+def result_owner(element: Sequence[Index]) -> Index:
+    """The lane whose register holds ``(matrix, row, word)``."""
+    _, row, word = element
+    return 4 * row + word
 
 
 def sample(form: Form) -> tuple[ViewOperations, ...]:
@@ -71,15 +83,15 @@ def matrix(call: Call) -> Iterator[Obligation]:
         raise Unsupported(f"{form.spelling} uses generic addresses; write .shared")
     count = form.quantity("matrices")
 
-    registers = call.operand(0 if load else 1, "registers", ("registers",), (count, 8, 4), 32)
-    shared = call.operand(1 if load else 0, "shared memory", ("shared",), (count, 8, 4), 32)
+    registers = call.operand(0 if load else 1, "registers", ("registers",), (count, 8, 4), 32, result_owner)
+    shared = call.operand(1 if load else 0, "shared memory", ("shared",), (count, 8, 4), 32, address_provider)
     matrix, row, word = call.atom(matrix=count, row=8, word=4)
     start = shared.address((matrix, row, const(0)))
 
     yield from converged(call)
     yield from warp_uniform(call, shared, (matrix, row, word), ROWS)
     yield from owned(
-        call, registers, (matrix, row, word), 4 * row + word, "word (matrix, row, word) belongs to lane 4*row + word", OWNERS
+        call, registers, (matrix, row, word), result_owner((matrix, row, word)), "word (matrix, row, word) belongs to lane 4*row + word", OWNERS
     )
     yield aligned(f"{family}.row-aligned", start, 16, "a matrix row starts at a multiple of 16 bytes", ROWS)
     yield consecutive(

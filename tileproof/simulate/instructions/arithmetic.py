@@ -31,7 +31,10 @@ _FLOATS = tuple(TYPES[name] for name in ("f16", "f32", "f64", "bf16", "f16x2", "
 _PAIRS = (TYPES["u16x2"], TYPES["s16x2"])
 
 Exact = Callable[..., Array]
-"""(type, operands in float64) -> result in float64: exact or rounded to odd; for f64 rounded to nearest."""
+"""(type, rounding, operands in float64) -> result in float64: exact or rounded to odd; to nearest for f64.
+
+The rounding decides no more here than the sign of an exact zero.
+"""
 
 
 def halves(values: Array, kind: ScalarType) -> list[Array]:
@@ -75,7 +78,7 @@ def floating(
         numbers = [reals.widen(one, part) for one in values]
         if ftz:
             numbers = [reals.flush(one, part) for one in numbers]
-        result = exact(part, *numbers)
+        result = exact(part, rounding, *numbers)
         if part != F64:
             result = reals.quantize(result, reals.FORMATS[part], rounding)
         if ftz:
@@ -89,22 +92,20 @@ def floating(
     return lambda issue: each_half(issue, kind, sources, compute)
 
 
-def _sum(kind: ScalarType, a: Array, b: Array) -> Array:
-    with np.errstate(over="ignore", invalid="ignore"):
-        return a + b if kind == F64 else reals.odd_sum(a, b)
+def _sum(kind: ScalarType, rounding: str, a: Array, b: Array) -> Array:
+    return a + b if kind == F64 else reals.odd_sum(a, b, rounding)
 
 
-def _difference(kind: ScalarType, a: Array, b: Array) -> Array:
-    return _sum(kind, a, -b)
+def _difference(kind: ScalarType, rounding: str, a: Array, b: Array) -> Array:
+    return a - b if kind == F64 else reals.odd_sum(a, -b, rounding)
 
 
-def _product(_: ScalarType, a: Array, b: Array) -> Array:
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        return np.asarray(a * b)
+def _product(_: ScalarType, __: str, a: Array, b: Array) -> Array:
+    return np.asarray(a * b)
 
 
-def _fused(kind: ScalarType, a: Array, b: Array, c: Array) -> Array:
-    return reals.multiply_add(a, b, c, kind)
+def _fused(kind: ScalarType, rounding: str, a: Array, b: Array, c: Array) -> Array:
+    return reals.multiply_add(a, b, c) if kind == F64 else reals.odd_sum(a * b, c, rounding)
 
 
 @instruction("add", "sub")
@@ -205,10 +206,9 @@ def divide(code: Decoder) -> Execute:
     return execute
 
 
-def _quotient(_: ScalarType, a: Array, b: Array) -> Array:
+def _quotient(_: ScalarType, __: str, a: Array, b: Array) -> Array:
     # 53 bits are more than twice 24 plus two, so rounding the float64 quotient again gives the nearest f32.
-    with np.errstate(all="ignore"):
-        return np.asarray(a / b)
+    return np.asarray(a / b)
 
 
 @instruction("min", "max")
@@ -250,7 +250,7 @@ def extreme(code: Decoder) -> Execute:
 
 @instruction("neg", "abs")
 def sign(code: Decoder) -> Execute:
-    """The most negative integer stays what it is; for floats only the sign bit changes."""
+    """The most negative integer stays what it is; of a float only the sign changes, and NaN stays NaN."""
     negates = code.name == "neg"
     kind = code.scalar(*_SIGNED, *(one for one in _FLOATS if one.name != "f32x2"))
     part = PACKED.get(kind.name, kind)
@@ -260,24 +260,22 @@ def sign(code: Decoder) -> Execute:
     def compute(values: Array) -> Array:
         if kind.kind == "s":
             return -values if negates else np.where(values < 0, -values, values)
+        numbers = reals.widen(values, part)
         if ftz:
-            values = reals.narrow(reals.flush(reals.widen(values, part), part), part)
-        top = part.storage.type(1 << part.bits - 1)
-        bits = to_bits(values, part)
-        found: Array = bits ^ top if negates else bits & ~top
-        return found.view(part.dtype)
+            numbers = reals.flush(numbers, part)
+        turned = -numbers if negates else np.abs(numbers)
+        return reals.narrow(np.where(np.isnan(numbers), numbers, turned), part)
 
     return lambda issue: each_half(issue, kind, 1, compute)
 
 
-def _reciprocal(kind: ScalarType, a: Array) -> Array:
-    return _quotient(kind, np.ones_like(a), a)
+def _reciprocal(kind: ScalarType, rounding: str, a: Array) -> Array:
+    return _quotient(kind, rounding, np.ones_like(a), a)
 
 
 def _unary(function: Callable[[Array], Array]) -> Exact:
-    def compute(_: ScalarType, a: Array) -> Array:
-        with np.errstate(all="ignore"):
-            return function(a)
+    def compute(_: ScalarType, __: str, a: Array) -> Array:
+        return function(a)
 
     return compute
 

@@ -53,6 +53,7 @@ def atomic(code: Decoder) -> Execute:
     first = 1 if returns else 0
     sources = 2 if name == "cas" else 1
     code.finish(operands=first + 1 + sources + has_policy)
+    code.need_address(first)
     update = _add(kind) if name == "add" else _UPDATES[name]
 
     def execute(issue: Issue) -> None:

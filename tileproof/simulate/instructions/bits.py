@@ -10,7 +10,21 @@ import numpy as np
 from tileproof.simulate import integers
 from tileproof.simulate.issue import Issue
 from tileproof.simulate.registry import Decoder, Execute, instruction
-from tileproof.simulate.scalars import B16, B32, B64, PRED, S16, S32, S64, TYPES, U16, U32, U64, Array
+from tileproof.simulate.scalars import (
+    B16,
+    B32,
+    B64,
+    PRED,
+    S16,
+    S32,
+    S64,
+    TYPES,
+    U16,
+    U32,
+    U64,
+    Array,
+    ScalarType,
+)
 from tileproof.simulate.syntax import Integer
 
 _LOGIC = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
@@ -99,6 +113,19 @@ def _ones(count: Array, like: np.dtype[Any]) -> Array:
     )
 
 
+def _byte(issue: Issue, place: int, kind: ScalarType) -> Array:
+    """A position or length: the operand's low byte, says the ISA; but for 64 bits an H200 takes all of it."""
+    values = issue.read(place, U32)
+    beyond = values > 0xFF
+    if kind.bits == 64 and beyond.any():
+        position = int(beyond.argmax())
+        issue.fail(
+            f"position or length {values[position]} is above 255, which is not executed alike everywhere",
+            position,
+        )
+    return values & 0xFF
+
+
 @instruction("bfe")
 def extract(code: Decoder) -> Execute:
     """Position and length are the low bytes of b and c; what lies above the field or the source's top is zero
@@ -110,8 +137,7 @@ def extract(code: Decoder) -> Execute:
 
     def execute(issue: Issue) -> None:
         source = issue.read(1, bits)
-        start = (issue.read(2, U32) & 0xFF).astype(np.int64)
-        length = (issue.read(3, U32) & 0xFF).astype(np.int64)
+        start, length = (_byte(issue, place, kind).astype(np.int64) for place in (2, 3))
         field = np.clip(np.minimum(length, kind.bits - start), 0, kind.bits)
         mask = _ones(field, bits.dtype)
         low = integers.shift_right(source, start.astype(np.uint32)) & mask
@@ -132,7 +158,7 @@ def insert(code: Decoder) -> Execute:
 
     def execute(issue: Issue) -> None:
         a, b = issue.read(1, kind), issue.read(2, kind)
-        start, length = issue.read(3, U32) & 0xFF, issue.read(4, U32) & 0xFF
+        start, length = _byte(issue, 3, kind), _byte(issue, 4, kind)
         mask = integers.shift_left(_ones(length, kind.dtype), start)
         issue.write(0, kind, b & ~mask | integers.shift_left(a, start) & mask)
 

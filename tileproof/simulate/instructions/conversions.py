@@ -11,6 +11,7 @@ from tileproof.simulate.instructions.arithmetic import whole
 from tileproof.simulate.issue import Issue
 from tileproof.simulate.registry import Decoder, Execute, instruction
 from tileproof.simulate.scalars import (
+    B32,
     BF16,
     BF16X2,
     F16,
@@ -117,12 +118,14 @@ def _float_to_integer(code: Decoder, target: ScalarType, source: ScalarType) -> 
 
 def _float_to_float(code: Decoder, target: ScalarType, source: ScalarType) -> Execute:
     whole_number = code.take(*_WHOLE) if target == source else None
-    narrows = reals_precision(target) < reals_precision(source) or (target, source) == (F16, BF16)
+    narrows = reals_precision(target) < reals_precision(source)
     directions = ("rn", "rna", "rz") if target == TF32 else ("rn", "rz", "rm", "rp")
     rounding = code.need(*directions) if narrows else code.take(*directions) or "rn"
     ftz = F32 in (source, target) and code.flag("ftz")
     saturates, relu, finite = code.flag("sat"), code.flag("relu"), code.flag("satfinite")
     code.finish(operands=2)
+    if (target, source) == (F32, BF16) and not saturates:
+        return lambda issue: issue.write(0, B32, issue.read(1, U16).astype(np.uint32) << 16)
 
     def execute(issue: Issue) -> None:
         numbers = reals.widen(issue.read(1, source), source)

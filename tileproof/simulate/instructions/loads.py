@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tileproof.simulate.issue import Issue
-from tileproof.simulate.operands import Operand, Tuple, spell
+from tileproof.simulate.operands import Tuple, spell
 from tileproof.simulate.registry import Decoder, Execute, instruction, no_effect
 from tileproof.simulate.scalars import B64, B128, F32, F64, TYPES, U64, Array, ScalarType, to_bits
 
@@ -40,7 +40,7 @@ class Access:
     (ISA 6.4.1).
     """
 
-    def __init__(self, code: Decoder, vector: Operand) -> None:
+    def __init__(self, code: Decoder, vector: int, address: int) -> None:
         self.space = state_space(code)
         self.has_policy = code.flag("L2::cache_hint")
         code.ignore((*ORDERING, *CACHING), prefixes=("L1::", "L2::"))
@@ -53,9 +53,11 @@ class Access:
             code.fail(f"{code.opcode}: there is no .{word} of {self.kind}")
         if self.size == 32 and self.space not in ("global", "generic"):
             code.fail(f"{code.opcode}: 256-bit accesses are for .global and generic addresses only")
-        found = len(vector.elements) if isinstance(vector, Tuple) else 1
+        code.need_address(address)
+        operand = code.operands[vector]
+        found = len(operand.elements) if isinstance(operand, Tuple) else 1
         if found != self.count:
-            code.fail(f"{code.opcode} moves {self.count} elements, but {spell(vector)} has {found}")
+            code.fail(f"{code.opcode} moves {self.count} elements, but {spell(operand)} has {found}")
 
     def check_policy(self, issue: Issue) -> None:
         if self.has_policy:
@@ -77,7 +79,7 @@ def as_bytes(values: Array, kind: ScalarType) -> Array:
 @instruction("ld", "ldu")
 def ld(code: Decoder) -> Execute:
     """Loads may go to wider registers, which get the value extended by its type."""
-    access = Access(code, code.operands[0])
+    access = Access(code, vector=0, address=1)
     kind, size = access.kind, access.kind.bytes
 
     def execute(issue: Issue) -> None:
@@ -98,7 +100,7 @@ def ld(code: Decoder) -> Execute:
 @instruction("st")
 def st(code: Decoder) -> Execute:
     """Stores may come from wider registers, whose low bits count."""
-    access = Access(code, code.operands[1])
+    access = Access(code, vector=1, address=0)
     kind = access.kind
 
     def execute(issue: Issue) -> None:

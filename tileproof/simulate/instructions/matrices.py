@@ -153,6 +153,7 @@ def _decode(code: Decoder, shapes: tuple[str, ...], vector: int) -> tuple[Fragme
     fragment = FRAGMENTS[shape, transposed]
     if fragment.rows * count > WARP:
         code.fail(f"{code.opcode}: {shape} has no .x{count}")
+    code.need_address(1 - vector)
     if len(code.operands) == 2:
         operand = code.operands[vector]
         found = len(operand.elements) if isinstance(operand, Tuple) else 0

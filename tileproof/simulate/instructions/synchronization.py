@@ -11,8 +11,6 @@ from tileproof.simulate.registry import Decoder, Execute, instruction, no_effect
 from tileproof.simulate.scalars import U32, Array
 from tileproof.simulate.status import ranges
 
-_CLUSTER = -1
-
 
 @instruction("bar", "barrier")
 def barrier(code: Decoder) -> Execute:
@@ -97,13 +95,12 @@ def cluster_barrier(code: Decoder) -> Execute:
     def execute(issue: Issue) -> None:
         if aligned:
             demand_left(issue)
-        barriers = issue.machine.barriers
+        machine = issue.machine
         if waits:
-            issue.machine.block(issue.slots)
-            barriers.wait(0, _CLUSTER, issue.slots)
+            machine.block(machine.cluster_barrier.wait(issue.slots))
         else:
-            barriers.arrive(0, _CLUSTER, issue.slots, expected=None, waits=False, whole_warps=False)
-        issue.machine.release()
+            machine.cluster_barrier.arrive(issue.slots)
+        machine.release()
 
     return execute
 

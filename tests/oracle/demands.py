@@ -1,0 +1,385 @@
+"""Every demand of the four families, decided by evaluating it at every point.
+
+Sources: PTX ISA 9.7.9.8 (ld), 9.7.9.11 (st), 9.7.14.5.15 (ldmatrix), 9.7.14.5.16 (stmatrix), 6.4.1 (alignment); contract
+reference, "Group, repeat, and atom axes", "128-bit global load", "Memory and register instructions", "ldmatrix /
+stmatrix". A point is a value for each symbol, an executing thread, a repeat, an element, and a base address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from tests.oracle.description import Call, Operand, operand_names
+from tests.oracle.places import Place, place, starts, tensor_place
+from tests.oracle.terms import value
+from tests.oracle.threads import Participation, numbers, owners, participation, warps
+
+RESIDUES = 256
+"""Base addresses are told apart modulo this many bytes; no access demands more."""
+
+Witness = dict[str, int]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What fails, by name, each with one witness.
+
+    ``implied`` demands fail only where a region leaves its dimension, which is refused anyway.
+    ``unbuildable`` says why the operands cannot exist at all; ``unreachable`` that no thread ever executes the call;
+    ``scattered`` that the group's threads are not evenly spaced; ``structural`` that shapes alone decided, so nothing else was looked at.
+    """
+
+    failing: dict[str, Witness] = field(default_factory=dict)
+    hazards: dict[str, Witness] = field(default_factory=dict)
+    implied: frozenset[str] = frozenset()
+    unbuildable: str | None = None
+    unreachable: bool = False
+    structural: bool = False
+    scattered: bool = False
+
+
+def judge(call: Call) -> Outcome:
+    """The demands of ``call`` that fail somewhere."""
+    for operand in call.operands:
+        problem = unbuildable(operand)
+        if problem:
+            return Outcome(unbuildable=f"{operand.name}: {problem}")
+    unfit = misfits(call)
+    if unfit:
+        return Outcome(failing=dict.fromkeys(unfit, {}), structural=True)
+    return _Judgement(call).outcome()
+
+
+def misfits(call: Call) -> list[str]:
+    """Demands on state space, width and shape."""
+    found = []
+    spaces = {"registers": ("registers",), "memory": (call.space.partition("::")[0],)}
+    for operand, role in ((call.registers, "registers"), (call.memory, "memory")):
+        if operand.space not in spaces[role]:
+            found.append("space")
+        if operand.view_bits != call.bits:
+            found.append("width")
+    prefix, suffix = len(call.group_axes), call.suffix
+    for operand in call.operands:
+        shape = operand.view_shape
+        if len(shape) < prefix + len(suffix) or shape[len(shape) - len(suffix) :] != suffix:
+            found.append("shape")
+    first, second = (o.view_shape[: len(o.view_shape) - len(suffix)] for o in call.operands)
+    if first != second:
+        found.append("shape")
+    if call.scope == "thread":
+        # "No thread axes are accepted": each thread has all of the tensor.
+        registers = call.registers
+        named = {f.axis for f in registers.factors if f.extent != 1} | {f.axis for f in registers.replicas}
+        if (named | {axis for _, axis in registers.offsets}) - {"m"}:
+            found.append("owned")
+    return found
+
+
+def unbuildable(operand: Operand) -> str | None:
+    """Why the tensor or its view cannot exist, if so."""
+    if not operand.buildable:
+        return "the steps of the view do not fit together"
+    if operand.backing is None and not list(operand_names(operand, regions=False)):
+        at = [_along(np.arange(n), d, len(operand.shape)) for d, n in enumerate(operand.shape)]
+        if np.min(tensor_place(operand, at, {})["m"]) < 0:
+            return "the layout reaches before the start of its storage"
+    return None
+
+
+def _along(values: Any, axis: int, ndim: int) -> Any:
+    shape = [1] * ndim
+    shape[axis] = -1
+    return np.asarray(values, dtype=np.int64).reshape(shape)
+
+
+def _symbol_grid(call: Call, extra: int) -> dict[str, Any]:
+    ndim = len(call.symbols) + extra
+    return {s.name: _along(s.values, d, ndim) for d, s in enumerate(call.symbols)}
+
+
+def torn(call: Call, operand: Operand) -> bool:
+    """Whether a wide element of the view is not one run of bytes of one thread."""
+    if operand.view_bits <= operand.bits:
+        return False
+    ratio = operand.view_bits // operand.bits
+    shape = (*operand.cut_shape[:-1], operand.cut_shape[-1] * ratio)
+    n = len(call.symbols)
+    ndim = n + 2 + len(shape)
+    known = _symbol_grid(call, extra=2 + len(shape))
+    known |= numbers(call.block, _along(range(warps(call.threads)), n, ndim), _along(range(32), n + 1, ndim))
+    at = [_along(np.arange(e), n + 2 + d, ndim) for d, e in enumerate(shape)]
+    coordinates = []
+    own = iter(at)
+    for region, start in zip(operand.region, starts(operand, known), strict=True):
+        coordinates.append(start if region.extent is None else start + next(own))
+    for axis, found in tensor_place(operand, coordinates, known).items():
+        whole = np.broadcast_to(found, np.broadcast_shapes(np.shape(found), at[-1].shape))
+        parts = whole.reshape(*whole.shape[:-1], -1, ratio)
+        if np.any(parts != parts[..., :1] + (np.arange(ratio) if axis == "m" else 0)):
+            return True
+    return False
+
+
+class _Judgement:
+    """One call, with everything that varies laid out along axes: symbols, warp, lane, repeats, element."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        shape = call.memory.view_shape
+        prefix, suffix = len(call.group_axes), len(call.suffix)
+        self.group_extents = shape[:prefix]
+        self.repeats = shape[prefix : len(shape) - suffix]
+        self.symbols = len(call.symbols)
+        self.ndim = self.symbols + 2 + len(self.repeats) + suffix
+        self.failing: dict[str, Witness] = {}
+        self.hazards: dict[str, Witness] = {}
+        self.implied: set[str] = set()
+        known = _symbol_grid(call, extra=self.ndim - self.symbols)
+        self.warp = self._axis(warps(call.threads), self.symbols)
+        self.lane = self._axis(32, self.symbols + 1)
+        self.known = known | numbers(call.block, self.warp, self.lane)
+        first = self.symbols + 2
+        self.repeat = [self._axis(n, first + d) for d, n in enumerate(self.repeats)]
+        self.element = [self._axis(n, first + len(self.repeats) + d) for d, n in enumerate(call.suffix)]
+
+    def _axis(self, extent: int, axis: int) -> Any:
+        return _along(np.arange(extent), axis, self.ndim)
+
+    def outcome(self) -> Outcome:
+        call = self.call
+        assumed = True if call.assume is None else value(call.assume, self.known)
+        reached = True if call.guard is None else value(call.guard, self.known)
+        exists = self.warp * 32 + self.lane < call.threads
+        outer = (*(len(s.values) for s in call.symbols), warps(call.threads), 32)
+        flat = (*outer, *[1] * (self.ndim - len(outer)))
+        active = np.broadcast_to(assumed & reached & exists, flat)
+        self.part: Participation = participation(call, active.reshape(outer), self.group_extents)
+        if not active.any():
+            return Outcome(unreachable=True)
+        executing = self.part.executing.reshape(flat)
+        if call.pred is not None:
+            executing = executing & value(call.pred, self.known)
+        self._fail("converged", self.part.unconverged.reshape(flat), True)
+        self._fail("covered", self.part.uncovered.reshape(flat), True)
+        self.executing = executing
+        ranks = {"warp": self.part.warp_rank.reshape(flat), "lane": self.part.lane_rank.reshape(flat)}
+        if call.guard is None:
+            # The ranks are the numbers themselves, which keeps the arrays small.
+            ranks = {"warp": self.warp % 4 if call.scope == "warpgroup" else self.warp, "lane": self.lane}
+        self.group = [ranks[name] for name in call.group_axes]
+        self._ownership()
+        self._memory_access()
+        self._registers()
+        for operand in call.operands:
+            self._bounds(operand)
+        if call.load:
+            self._distinct_registers()
+            self._stale(call.registers)
+        else:
+            self._write_conflict()
+            self._stale(call.memory)
+        if call.trans and call.memory.bits < 16:
+            self.hazards["transposed-unit"] = {}
+        return Outcome(self.failing, self.hazards, frozenset(self.implied), scattered=self.part.scattered)
+
+    def _fail(self, name: str, fails: Any, where: Any) -> None:
+        """Record a failure of ``name`` at the first point of ``where`` at which ``fails`` holds."""
+        fails, where = np.asarray(fails), np.asarray(where)
+        if name in self.failing or not fails.any():
+            return
+        if where.ndim:
+            if fails.ndim:
+                same = tuple(d for d in range(where.ndim) if fails.shape[d] == 1 and where.shape[d] > 1)
+                where = where.any(axis=same, keepdims=True) if same else where
+            fails = fails & where
+        if fails.any():
+            point = np.unravel_index(int(np.argmax(fails)), fails.shape) if fails.ndim else ()
+            self.failing[name] = {k: int(v) for k, v in zip(self._axis_names, point, strict=False)}
+
+    @cached_property
+    def _axis_names(self) -> list[str]:
+        repeats = [f"repeat{d}" for d in range(len(self.repeats))]
+        return [*(s.name for s in self.call.symbols), "warp", "lane", *repeats, *self.call.element_names]
+
+    def _place(self, operand: Operand, element: Any, replica: tuple[int, ...] = ()) -> Place:
+        found = place(operand, [*self.group, *self.repeat, *element], self.known, replica)
+        offset = np.asarray(found.offset, dtype=np.int64)
+        return Place(found.axes, offset if offset.ndim else offset.reshape([1] * self.ndim))
+
+    @cached_property
+    def _words(self) -> Any:
+        """The memory operand's offset of every element, in bytes."""
+        return self._place(self.call.memory, self.element).offset
+
+    @cached_property
+    def _slots(self) -> Any:
+        """The register operand's offset of every element, in bytes of the thread's registers."""
+        return self._place(self.call.registers, self.element).offset
+
+    def _ownership(self) -> None:
+        call = self.call
+        if call.scope == "thread":
+            return
+        lane = self.lane
+        if call.collective:
+            _, row, word = self.element
+            lane = 4 * row + word
+        thread = numbers(call.block, self.warp, lane)
+        for replica in product(*(range(int(str(f.extent))) for f in call.registers.replicas)):
+            found = self._place(call.registers, self.element, replica).axes
+            for _, at, needed in owners(call.block, found, thread, call.scope):
+                # Where a warp lacks a lane there is nobody to own the lane's words.
+                exists = self.warp * 32 + lane < call.threads
+                self._fail("owned", np.asarray(at != needed) & exists, self.executing)
+
+    def _memory_access(self) -> None:
+        call = self.call
+        row = [*self.element[:-1], 0]
+        first = self._place(call.memory, row).offset
+        size = 16 if call.collective else call.count * call.bits // 8
+        prefix = "row-" if call.collective else ""
+        bases = range(0, RESIDUES, call.memory.align) if call.memory.align < RESIDUES else (0,)
+        for base in bases:
+            self._fail(f"{prefix}aligned", (first + base) % size != 0, self.executing)
+        width = call.bits // 8
+        if len(range(call.suffix[-1])) > 1:
+            self._fail(f"{prefix}contiguous", self._words != first + self.element[-1] * width, self.executing)
+        if call.collective:
+            self._uniform()
+        self._storage(call.memory, first, size)
+
+    def _uniform(self) -> None:
+        """All lanes of a warp mean one region, also where a symbol has a value of its own in each thread."""
+        axes = [d for d, s in enumerate(self.call.symbols) if s.uniform == "thread"] + [self.symbols + 1]
+        full = np.broadcast_shapes(np.shape(self._words), self.executing.shape)
+        if all(np.shape(self._words)[a] == 1 for a in axes):
+            return
+        # What each thread may see depends only on its own values, so all pairs of threads and values count.
+        last = range(-len(axes), 0)
+        words = np.moveaxis(np.broadcast_to(self._words, full), axes, last)
+        there = np.moveaxis(np.broadcast_to(self.executing, full), axes, last)
+        words = words.reshape(*words.shape[: len(full) - len(axes)], -1)
+        there = there.reshape(words.shape)
+        big = np.iinfo(np.int64).max
+        least = np.where(there, words, big).min(axis=-1)
+        most = np.where(there, words, -big).max(axis=-1)
+        if ((least < most) & there.any(axis=-1)).any():
+            self.failing["uniform"] = {}
+
+    def _registers(self) -> None:
+        registers = self.call.registers
+        width = self.call.bits // 8
+        self._fail("whole-register", self._slots % width != 0, self.executing)
+        self._storage(registers, self._slots, width)
+
+    def _storage(self, operand: Operand, offset: Any, size: int) -> None:
+        """``size`` bytes from ``offset`` on are in the storage; one of the tensor's own has whatever its shape needs."""
+        if operand.backing is not None:
+            total = operand.backing.elements * operand.bits // 8
+            self._fail("in-storage", (offset < 0) | (offset + size > total), self.executing)
+            return
+        before = (offset < 0) & self.executing
+        if before.any():
+            inside = self.executing
+            for outside in self._outside(operand):
+                inside = inside & ~outside
+            self._fail("in-storage", before, inside)
+            self.implied.add("in-storage")
+
+    def _outside(self, operand: Operand) -> Iterator[Any]:
+        """Where each region leaves its dimension."""
+        for region, start, extent in zip(operand.region, starts(operand, self.known), operand.shape, strict=True):
+            size = value(extent, self.known)
+            yield np.asarray((start < 0) | (start + (region.extent or 1) > size) | (size < 1))
+
+    def _bounds(self, operand: Operand) -> None:
+        for outside in self._outside(operand):
+            self._fail("in-bounds", outside, self.executing)
+
+    def _distinct_registers(self) -> None:
+        """No two of a thread's own words, over all repeats, are loaded into one register."""
+        call = self.call
+        if call.collective:
+            # What lane 4*row + word receives is one word of each matrix.
+            kept = [*range(self.symbols + 2), self.ndim - 2, self.ndim - 1]
+        else:
+            kept = list(range(self.symbols + 2))
+        slots = self._slots // (call.bits // 8)
+        inner = [d for d in range(self.ndim) if d not in kept]
+        full = list(slots.shape)
+        for axis, extent in zip(range(self.symbols + 2, self.ndim), (*self.repeats, *call.suffix), strict=True):
+            full[axis] = extent
+        rows = np.moveaxis(np.broadcast_to(slots, full), inner, range(self.ndim - len(inner), self.ndim))
+        rows = np.sort(rows.reshape(*rows.shape[: len(kept)], -1), axis=-1)
+        twice = (rows[..., 1:] == rows[..., :-1]).any(axis=-1)
+        shape = [full[d] if d in kept else 1 for d in range(self.ndim)]
+        self._fail("distinct", twice.reshape(shape), self.executing)
+
+    def _write_conflict(self) -> None:
+        """Two stores of one CTA to one byte: of two threads, two repeats, or two words."""
+        call = self.call
+        width = call.bits // 8
+        full = (*self.executing.shape[: self.symbols + 2], *self.repeats, *call.suffix)
+        there, words = self.executing, self._words
+        lanes = self.symbols + 1
+        if call.collective:
+            # The warp stores as one.
+            there = there.any(axis=lanes, keepdims=True)
+            words = np.take(words, [0], axis=lanes)
+            full = (*full[:lanes], 1, *full[lanes + 1 :])
+        there, words = np.broadcast_to(there, full), np.broadcast_to(words, full)
+        shared = [d for d, s in enumerate(call.symbols) if s.uniform == "grid"]
+        own = [d for d in range(self.symbols) if d not in shared]
+        rest = range(self.symbols, self.ndim)
+        order = [*shared, *own, *rest]
+        there, words = there.transpose(order), words.transpose(order)
+        lead = [len(call.symbols[d].values) for d in shared]
+        private = [len(call.symbols[d].values) for d in own]
+        there = there.reshape(int(np.prod(lead)), int(np.prod(private)), *full[self.symbols :])
+        words = words.reshape(there.shape)
+        if self._collides(there.reshape(-1, there[0, 0].size), words.reshape(-1, words[0, 0].size), width):
+            self.hazards["write-conflict"] = {}
+        elif own:
+            narrow = any(call.symbols[d].uniform == "thread" for d in own)
+            if self._crosses(there, words, width, narrow):
+                self.hazards["write-conflict"] = {}
+
+    @staticmethod
+    def _collides(there: Any, words: Any, width: int) -> bool:
+        """Whether two entries of one row overlap."""
+        far = int(words.max()) + width if words.size else 0
+        unused = far + np.arange(words.shape[-1]) * width
+        rows = np.sort(np.where(there, words, unused), axis=-1)
+        return bool((rows[..., 1:] - rows[..., :-1] < width).any())
+
+    @staticmethod
+    def _crosses(there: Any, words: Any, width: int, narrow: bool) -> bool:
+        """Whether entries of two threads (``narrow``) or warps overlap for some values that each of them may have."""
+        for mask, offsets in zip(there, words, strict=True):
+            thread = np.arange(offsets.shape[1]).reshape(1, -1, 1)
+            if narrow:
+                thread = thread * offsets.shape[2] + np.arange(offsets.shape[2]).reshape(1, 1, -1)
+            thread = np.broadcast_to(thread.reshape(*thread.shape, *[1] * (offsets.ndim - 3)), offsets.shape)
+            pairs = np.unique(np.stack([offsets[mask], thread[mask]], axis=-1), axis=0)
+            for step in range(1, min(len(pairs), 600)):
+                near = pairs[step:, 0] - pairs[:-step, 0] < width
+                if (near & (pairs[step:, 1] != pairs[:-step, 1])).any():
+                    return True
+                if not near.any():
+                    break
+        return False
+
+    def _stale(self, destination: Operand) -> None:
+        """A copy of a destination's element stands somewhere that is not written."""
+        for replica in product(*(range(int(str(f.extent))) for f in destination.replicas)):
+            element = self._place(destination, self.element, replica)
+            first = self._place(destination, self.element)
+            if (np.asarray(element.offset != first.offset) & self.executing).any():
+                self.hazards["replica"] = {}

@@ -1,0 +1,196 @@
+"""The command line. Exit codes: 0 proved, 1 refuted, 2 unusable input, 3 undecided or unsupported.
+
+Answers go to standard output and complaints to standard error. Nothing that a file holds ends in a traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tileproof.errors import InternalError, TileproofError
+
+if TYPE_CHECKING:
+    from tileproof.report.outcome import Outcome
+    from tileproof.report.sections import Section
+
+UNUSABLE, UNDECIDED, INTERRUPTED, BROKEN_PIPE = 2, 3, 130, 141
+
+app = typer.Typer(
+    name="tileproof",
+    help="Prove that tensor views meet the contract of a PTX instruction, then emit exactly that one.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Hazards(StrEnum):
+    """What to do about calls that are legal and destroy data all the same."""
+
+    WARN = "warn"
+    ERROR = "error"
+    IGNORE = "ignore"
+
+
+Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="Specs (.toml) or Python programs (.py).")]
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # A file may be named by bytes that the terminal has no letters for.
+            stream.reconfigure(errors="backslashreplace")
+    app(prog_name="tileproof")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from tileproof.report.version import tileproof_version
+
+        typer.echo(f"tileproof {tileproof_version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Options that stand before a command."""
+
+
+@app.command()
+def check(
+    files: Files,
+    json: Annotated[bool, typer.Option("--json", help="Write the reports as JSON.")] = False,
+    sarif: Annotated[bool, typer.Option("--sarif", help="Write what is not proved as SARIF 2.1.0.")] = False,
+    hazards: Annotated[
+        Hazards | None,
+        typer.Option(help="What to do about hazards; by default what each call says, or warn."),
+    ] = None,
+) -> None:
+    """Prove every call of specs or Python programs. A Python program is run."""
+    if json and sarif:
+        raise typer.BadParameter("--json and --sarif exclude each other")
+    with _ended_well():
+        from tileproof.report.outcome import exit_code, json_text, sarif_text
+
+        outcomes = [_outcome(path, hazards) for path in files]
+        for outcome in outcomes:
+            if outcome.error is not None:
+                _complain(outcome.error)
+        if json:
+            typer.echo(json_text(outcomes))
+        elif sarif:
+            typer.echo(sarif_text(outcomes))
+        else:
+            _show_outcomes(outcomes)
+        raise typer.Exit(exit_code(outcomes))
+
+
+@app.command()
+def explain(
+    opcode: Annotated[
+        str | None, typer.Argument(help="A full opcode such as ld.global.v4.b32, or a mnemonic such as ld.")
+    ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Write the catalogue as Markdown.")] = False,
+) -> None:
+    """Show the contract of an opcode; without one, every instruction and obligation."""
+    if markdown and opcode is not None:
+        raise typer.BadParameter("--markdown writes the whole catalogue; leave the opcode out")
+    with _ended_well():
+        from tileproof.report import explain as explaining
+
+        if markdown:
+            typer.echo(explaining.catalogue_markdown(), nl=False)
+        else:
+            _show_sections(explaining.catalogue() if opcode is None else explaining.explain(opcode))
+
+
+@app.command()
+def doctor() -> None:
+    """Show what is installed and what is not: solvers, assemblers, GPUs."""
+    with _ended_well():
+        from tileproof.report.doctor import doctor as examine
+
+        sections, healthy = examine()
+        _show_sections(sections)
+        if not healthy:
+            raise typer.Exit(UNUSABLE)
+
+
+@contextmanager
+def _ended_well() -> Iterator[None]:
+    """Turns what may go wrong into a sentence and an exit code."""
+    try:
+        yield
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        _complain("interrupted")
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; Python must not complain when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(BROKEN_PIPE) from None
+    except InternalError as error:
+        _complain(f"internal error, please report it: {error}")
+        raise typer.Exit(UNDECIDED) from None
+    except TileproofError as error:
+        _complain(str(error))
+        raise typer.Exit(UNUSABLE) from None
+    except (OSError, MemoryError, RecursionError) as error:
+        _complain(f"{type(error).__name__}: {error}")
+        raise typer.Exit(UNUSABLE) from None
+
+
+def _complain(message: str) -> None:
+    """To standard error, with control characters shown and not obeyed."""
+    shown = "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in message)
+    typer.echo(f"tileproof: {shown}", err=True)
+
+
+def _outcome(path: Path, hazards: Hazards | None) -> Outcome:
+    from tileproof.report.outcome import Outcome
+    from tileproof.spec.files import check_file
+
+    try:
+        return Outcome(str(path), tuple(check_file(path, None if hazards is None else hazards.value)))
+    except InternalError:
+        raise
+    except TileproofError as error:
+        return Outcome(str(path), (), str(error))
+
+
+def _show_outcomes(outcomes: Sequence[Outcome]) -> None:
+    from rich.console import Console
+
+    from tileproof.report.outcome import outcomes_text, outcomes_view
+
+    console = Console(highlight=False, emoji=False)
+    if console.is_terminal:
+        console.print(outcomes_view(outcomes))
+    elif any(outcome.checked for outcome in outcomes):
+        typer.echo(outcomes_text(outcomes))
+
+
+def _show_sections(sections: Sequence[Section]) -> None:
+    from rich.console import Console
+
+    from tileproof.report.sections import sections_text, sections_view
+
+    console = Console(highlight=False, emoji=False)
+    if console.is_terminal:
+        console.print(sections_view(sections))
+    else:
+        typer.echo(sections_text(sections))

@@ -1,0 +1,189 @@
+"""Running a kernel from the host: what was proved with is checked of the arguments before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tileproof.contracts.architectures import ARCHITECTURES
+from tileproof.emit.registers import symbol_register
+from tileproof.emit.statements import Definition
+from tileproof.errors import LaunchError
+from tileproof.layouts.dtypes import dtype_bits
+from tileproof.layouts.evaluate import evaluate
+from tileproof.layouts.index import Index, Leaf
+from tileproof.layouts.tensor import GLOBAL_ALIGNMENT, Tensor
+
+if TYPE_CHECKING:
+    from tileproof.simulate import SimulationResult
+
+Grid = int | Sequence[int]
+
+
+@dataclass(frozen=True)
+class _Array:
+    """What matters of an array argument; ``address`` is that of a device array, ``None`` on the host."""
+
+    dtype: str
+    nbytes: int
+    address: int | None
+
+
+def simulate(
+    kernel: Definition, ptx: str, arch: str, arguments: Sequence[Any], grid: Grid
+) -> SimulationResult:
+    """Run the module on the reference machine. Raises as :func:`check_arguments` does."""
+    from tileproof.simulate import Buffer
+    from tileproof.simulate import simulate as run
+
+    check_arguments(kernel, arguments, grid)
+    # Arrays lie at addresses that keep the promised alignment and no greater one.
+    promised: dict[int, int] = {}
+    for item, argument in zip(kernel.parameters, arguments, strict=True):
+        if isinstance(item, Tensor):
+            promised[id(argument)] = max(item.storage.align, promised.get(id(argument), 1))
+    passed = [
+        Buffer(argument, align=promised[id(argument)]) if isinstance(item, Tensor) else argument
+        for item, argument in zip(kernel.parameters, arguments, strict=True)
+    ]
+    return run(
+        ptx,
+        passed,
+        kernel=kernel.name,
+        grid=grid if isinstance(grid, int) else tuple(grid),
+        block=kernel.launch.block,
+        cluster=kernel.launch.cluster,
+        target=arch,
+    )
+
+
+def device_architecture(device: int = 0) -> str:
+    """The target with all features of a GPU, such as sm_90a. Raises :class:`LaunchError` without a GPU."""
+    from tileproof.emit.launch import compute_capability
+
+    major, minor = compute_capability(device)
+    plain = f"sm_{major}{minor}"
+    return next((name for name in (f"{plain}a", plain) if name in ARCHITECTURES), plain)
+
+
+def packed(kernel: Definition, arguments: Sequence[Any]) -> list[Any]:
+    """Arguments as the launcher takes them: integers with the type of their parameter."""
+    return [
+        argument if isinstance(item, Tensor) else (int(argument), f"s{symbol_register(item.args[0]).bits}")
+        for item, argument in zip(kernel.parameters, arguments, strict=True)
+    ]
+
+
+def check_arguments(kernel: Definition, arguments: Sequence[Any], grid: Grid) -> None:
+    """Check type, size and alignment of arrays, range and divisibility of integers, assumptions, the grid.
+
+    Raises :class:`LaunchError`, which names the parameter, what is needed and what was found.
+    """
+    if len(arguments) != len(kernel.parameters):
+        listed = ", ".join(_name(item) for item in kernel.parameters)
+        raise LaunchError(
+            f"kernel {kernel.name} has {len(kernel.parameters)} parameters ({listed}); "
+            f"{len(arguments)} arguments were given"
+        )
+    pairs = list(zip(kernel.parameters, arguments, strict=True))
+    values = {
+        item.args[0]: _integer(kernel, item.args[0], argument)
+        for item, argument in pairs
+        if isinstance(item, Index)
+    }
+    for relation in kernel.vouched:
+        if not evaluate(relation, values):
+            found = ", ".join(f"{v.name} = {n}" for v, n in values.items())
+            raise LaunchError(f"kernel {kernel.name} was proved where {relation!r}, and here {found}")
+    for item, argument in pairs:
+        if isinstance(item, Tensor):
+            _check_array(kernel, item, _array(kernel, item, argument), values)
+    _check_grid(kernel, grid)
+
+
+def _name(item: Tensor | Index) -> str:
+    return item.name if isinstance(item, Tensor) else str(item.args[0].name)
+
+
+def _failure(kernel: Definition, name: str, needed: str, found: str) -> LaunchError:
+    return LaunchError(f"kernel {kernel.name}, parameter {name}: needed {needed}, found {found}")
+
+
+def _integer(kernel: Definition, variable: Leaf, argument: Any) -> int:
+    if isinstance(argument, bool) or not isinstance(argument, int | np.integer):
+        raise _failure(kernel, variable.name, "an integer", repr(argument))
+    value, bits = int(argument), symbol_register(variable).bits
+    low = -(1 << (bits - 1)) if variable.lo is None else variable.lo
+    high = (1 << (bits - 1)) - 1 if variable.hi is None else variable.hi
+    if not low <= value <= high:
+        raise _failure(kernel, variable.name, f"a number from {low} to {high}", str(value))
+    if value % variable.multiple_of:
+        raise _failure(kernel, variable.name, f"a multiple of {variable.multiple_of}", str(value))
+    return value
+
+
+def _array(kernel: Definition, item: Tensor, argument: Any) -> _Array:
+    if isinstance(argument, np.ndarray):
+        return _Array(argument.dtype.name, argument.nbytes, None)
+    try:
+        interface = getattr(argument, "__cuda_array_interface__", None)
+    except RuntimeError:  # PyTorch's way to refuse; the launcher tells it in full
+        interface = None
+    if not isinstance(interface, dict):
+        raise _failure(
+            kernel, item.name, "a NumPy array or an array on the device", f"a {type(argument).__name__}"
+        )
+    if interface.get("strides") is not None:
+        raise _failure(
+            kernel, item.name, "a contiguous array", f"a device array with strides {interface['strides']}"
+        )
+    kind = np.dtype(interface["typestr"])
+    return _Array(kind.name, prod(interface["shape"]) * kind.itemsize, interface["data"][0] or 0)
+
+
+def _check_array(kernel: Definition, item: Tensor, found: _Array, values: Mapping[Leaf, int]) -> None:
+    accepted = _numpy_names(item.dtype)
+    if found.dtype not in accepted:
+        raise _failure(kernel, item.name, f"elements of type {' or '.join(accepted)}", found.dtype)
+    size = None if item.storage.size is None else evaluate(item.storage.size, values)
+    if size is not None and found.nbytes < size:
+        raise _failure(kernel, item.name, f"at least {size} bytes", f"{found.nbytes} bytes")
+    align = item.storage.align
+    if found.address is None and align > GLOBAL_ALIGNMENT:
+        raise _failure(
+            kernel,
+            item.name,
+            f"an array on the device at a multiple of {align} bytes",
+            f"an array on the host, whose copy is sure to be aligned to {GLOBAL_ALIGNMENT} bytes only",
+        )
+    if found.address is not None and found.address % align:
+        raise _failure(
+            kernel,
+            item.name,
+            f"an address that is a multiple of {align} bytes",
+            f"{found.address:#x}, which is {found.address % align} past one",
+        )
+
+
+def _numpy_names(dtype: str) -> tuple[str, ...]:
+    """NumPy's names for an element type; if it has none, also unsigned integers that hold the bits."""
+    try:
+        np.dtype(dtype)
+    except TypeError:
+        bits = dtype_bits(dtype)
+        return dtype, "uint16" if bits == 16 else "uint64" if bits == 128 else "uint8"
+    return (dtype,)
+
+
+def _check_grid(kernel: Definition, grid: Grid) -> None:
+    extents = (grid,) if isinstance(grid, int) else tuple(grid)
+    for axis, extent, limit in zip("xyz", (*extents, 1, 1), kernel.grid_limits, strict=False):
+        if limit is not None and extent > limit:
+            raise LaunchError(
+                f"kernel {kernel.name} was proved for at most {limit} CTAs along {axis} (block_index), "
+                f"and the grid has {extent}"
+            )

@@ -1,0 +1,201 @@
+"""A kernel as a PTX module: directives and declarations, parameters, statements (PTX ISA 4.3, 5, 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tileproof.contracts.architectures import PtxVersion, architecture
+from tileproof.emit import names
+from tileproof.emit.code import INDENT, Code
+from tileproof.emit.fragment import summary, write
+from tileproof.emit.lower import Lowering, width_of
+from tileproof.emit.registers import REGISTER_TYPES, Register, base_register, symbol_register
+from tileproof.emit.statements import Apply, Body, Definition, Fill, Loop, Raw, When, calls, loops
+from tileproof.errors import EmissionError
+from tileproof.layouts.index import Index, Leaf, Relation, negate
+from tileproof.layouts.tensor import Tensor
+
+CLUSTERS = ((7, 8), 90)
+"""The PTX ISA version and the architecture that clusters need (PTX ISA 11.3.6, ``.reqnctapercluster``)."""
+
+WIDE_REGISTERS = ((8, 3), 70)
+"""The same for 128-bit registers (PTX ISA 5.2.2, ``.b128``)."""
+
+
+def module_text(kernel: Definition, arch: str) -> str:
+    """The module for one architecture. Raises :class:`EmissionError` for what the architecture lacks."""
+    version = _version(kernel, arch)
+    registers = _registers(kernel)
+    _demand_distinct(kernel, registers)
+    code = Code()
+    _load_parameters(kernel, code)
+    _Writer(code).write(kernel.body, Lowering(code, registers))
+    code.put("ret;")
+    cluster = kernel.launch.cluster
+    return "\n".join(
+        [
+            f".version {version[0]}.{version[1]}",
+            f".target {arch}",
+            ".address_size 64",
+            "",
+            f".visible .entry {kernel.name}(",
+            ",\n".join(f"{INDENT}{_parameter(item)}" for item in kernel.parameters),
+            ")",
+            f".reqntid {_extents(kernel.launch.block)}",
+            *([f".reqnctapercluster {_extents(cluster)}"] if cluster else []),
+            "{",
+            *_declarations(kernel, registers),
+            *code.declarations(),
+            "",
+            *code.lines,
+            "}",
+            "",
+        ]
+    )
+
+
+def _extents(extents: tuple[int, int, int]) -> str:
+    return ", ".join(map(str, extents))
+
+
+def _version(kernel: Definition, arch: str) -> PtxVersion:
+    """The oldest ``.version`` that has all that the kernel uses."""
+    target = architecture(arch)
+    versions = [target.ptx_version, kernel.ptx_version]
+    for planned in calls(kernel.body):
+        form = planned.report.call.form
+        reason = form.unsupported_reason(arch)
+        if reason is not None:
+            raise EmissionError(f"kernel {kernel.name}: {reason}")
+        versions.append(form.ptx_version_on(arch))
+    features = [("clusters", CLUSTERS)] if kernel.launch.cluster else []
+    if any(file.bits == 128 for file in kernel.registers):
+        features.append(("128-bit registers", WIDE_REGISTERS))
+    for what, (version, number) in features:
+        if target.number < number:
+            raise EmissionError(
+                f"kernel {kernel.name}: {what} need sm_{number} or later, and the target is {arch}"
+            )
+        versions.append(version)
+    return max(versions)
+
+
+def _registers(kernel: Definition) -> dict[Leaf, Register]:
+    """Where symbols, base addresses and loop counters are."""
+    found: dict[Leaf, Register] = {}
+    for item in (*kernel.parameters, *kernel.variables):
+        if isinstance(item, Tensor):
+            found[item.storage.base.args[0]] = base_register(item.storage)
+        else:
+            found[item.args[0]] = symbol_register(item.args[0])
+    for loop in loops(kernel.body):
+        found[loop.counter] = found[loop.turn] = symbol_register(loop.turn)
+    return found
+
+
+def _demand_distinct(kernel: Definition, registers: dict[Leaf, Register]) -> None:
+    """Two names of the author's may become one in PTX, as the symbol ``R_6`` and slot 6 of ``R`` do."""
+    names.demand_distinct(
+        [
+            *((register.name, f"the {v.kind} {v.name}") for v, register in registers.items()),
+            *(
+                (names.slot(file.tensor.name, number), f"slot {number} of {file.tensor.name}")
+                for file in kernel.registers
+                for number in range(file.slots)
+            ),
+        ]
+    )
+
+
+def _parameter(item: Tensor | Index) -> str:
+    if isinstance(item, Tensor):
+        return f".param .u64 .ptr .global .align {item.storage.align} {item.name}"
+    variable: Leaf = item.args[0]
+    return f".param .s{symbol_register(variable).bits} {variable.name}"
+
+
+def _declarations(kernel: Definition, registers: dict[Leaf, Register]) -> Iterator[str]:
+    for tensor in kernel.variables:
+        storage = tensor.storage
+        yield f"{INDENT}.{storage.space} .align {storage.align} .b8 {tensor.name}[{storage.size!r}];"
+    for file in kernel.registers:
+        name = names.register(file.tensor.name)
+        yield f"{INDENT}.reg .{REGISTER_TYPES[file.bits]} {name}_<{file.slots}>;"
+    for register in dict.fromkeys(registers.values()):
+        yield f"{INDENT}.reg .b{register.bits} {register.name};"
+
+
+def _load_parameters(kernel: Definition, code: Code) -> None:
+    for item in kernel.parameters:
+        if isinstance(item, Tensor):
+            held = base_register(item.storage)
+            code.put(f"ld.param.u64 {held.name}, [{item.name}];")
+            code.put(f"cvta.to.global.u64 {held.name}, {held.name};")
+        else:
+            held = symbol_register(item.args[0])
+            code.put(f"ld.param.s{held.bits} {held.name}, [{item.args[0].name}];")
+    for tensor in kernel.variables:
+        held = base_register(tensor.storage)
+        code.put(f"mov.u{held.bits} {held.name}, {tensor.name};")
+
+
+class _Writer:
+    """Writes statements; labels are numbered in the order of the text."""
+
+    def __init__(self, code: Code) -> None:
+        self.code = code
+        self.labels = 0
+
+    def write(self, body: Body, lowering: Lowering) -> None:
+        for statement in body:
+            match statement:
+                case Fill():
+                    self._fill(statement)
+                case Raw(text=text):
+                    self.code.put(text)
+                case Apply(plan=planned):
+                    for line in summary(planned.report):
+                        self.code.comment(line)
+                    write(planned, lowering)
+                case When():
+                    self._when(statement, lowering)
+                case Loop():
+                    self._loop(statement, lowering)
+
+    def _fill(self, fill: Fill) -> None:
+        bits, pattern = fill.file.bits, fill.pattern
+        for number in range(fill.file.slots):
+            target = names.slot(fill.file.tensor.name, number)
+            if bits == 128:
+                low, high = (
+                    self.code.compute("mov.b64", "b64", f"0x{word:016X}")
+                    for word in (pattern % (1 << 64), pattern >> 64)
+                )
+                self.code.put(f"mov.b128 {target}, {{{low}, {high}}};")
+            else:
+                self.code.put(f"mov.{REGISTER_TYPES[bits]} {target}, 0x{pattern:0{bits // 4}X};")
+
+    def _when(self, when: When, lowering: Lowering) -> None:
+        end = self._label("end")
+        self._leave_unless(when.condition, lowering, end)
+        self.write(when.body, lowering.nested())
+        self.code.label(end)
+
+    def _loop(self, loop: Loop, lowering: Lowering) -> None:
+        again, end = self._label("loop"), self._label("end")
+        held, inside = symbol_register(loop.turn), lowering.nested()
+        self.code.put(f"mov.b{held.bits} {held.name}, 0;")
+        self.code.label(again)
+        self._leave_unless(loop.goes_on, inside, end)
+        self.write(loop.body, inside)
+        self.code.put(f"add.s{held.bits} {held.name}, {held.name}, 1;")
+        self.code.put(f"bra {again};")
+        self.code.label(end)
+
+    def _leave_unless(self, condition: Relation, lowering: Lowering, label: str) -> None:
+        relation = negate(condition)
+        self.code.put(f"@{lowering.predicate(relation, width_of(relation))} bra {label};")
+
+    def _label(self, word: str) -> str:
+        self.labels += 1
+        return f"${word}_{self.labels}"
