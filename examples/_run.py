@@ -34,8 +34,8 @@ def _bytes(array: Array) -> Array:
 def run(build: Build, inputs: Inputs, expected: Expected, issued: dict[str, int]) -> bool:
     """Go through all steps; whether every number is right.
 
-    ``inputs()`` are the kernel's arguments, ``expected()`` what they hold afterwards. ``issued`` says how often
-    warps issue an opcode.
+    ``inputs()`` are the kernel's arguments, ``expected()`` what they hold afterwards. ``issued`` says how
+    often warps issue an opcode.
     """
     kernel = build()
     for report in kernel.reports:

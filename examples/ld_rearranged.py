@@ -1,7 +1,7 @@
 """A permuted tensor in 105 vector loads: the original layout stays, only the coordinates change.
 
-``A`` has shape (15, 2, 7, 2) and strides (4, 1, 60, 2). Rearranged to (j, i, (d b)) its last dimension is four
-adjacent words. Each thread loads all of it, once into registers in the same compact order and once into
+``A`` has shape (15, 2, 7, 2) and strides (4, 1, 60, 2). Rearranged to (j, i, (d b)) its last dimension is
+four adjacent words. Each thread loads all of it, once into registers in the same compact order and once into
 registers with the strides (8, 2, 120, 4), two slots apart.
 """
 
@@ -19,6 +19,7 @@ SHAPE = (15, 2, 7, 2)
 COMPACT = (4, 1, 60, 2)
 SPREAD = (8, 2, 120, 4)
 SLOTS = {COMPACT: 420, SPREAD: 840}
+VARIANTS = {"compact": COMPACT, "spread": SPREAD}
 
 
 def build(strides: tuple[int, ...] = COMPACT) -> Kernel:
@@ -57,6 +58,6 @@ ISSUED = {LOAD: 15 * 7}
 if __name__ == "__main__":
     good = [
         run(partial(build, strides), partial(inputs, strides), partial(expected, strides), ISSUED)
-        for strides in (COMPACT, SPREAD)
+        for strides in VARIANTS.values()
     ]
     raise SystemExit(not all(good))

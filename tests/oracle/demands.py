@@ -31,7 +31,7 @@ class Outcome:
     """What fails, by name, each with one witness.
 
     ``implied`` demands fail only where a region leaves its dimension, which is refused anyway.
-    ``unbuildable`` says why the operands cannot exist at all; ``unreachable`` that no thread ever executes the call;
+    ``unbuildable`` says why the operands cannot exist at all, whatever the library thinks of them; ``unreachable`` that no thread ever executes the call;
     ``scattered`` that the group's threads are not evenly spaced; ``structural`` that shapes alone decided, so nothing else was looked at.
     """
 
@@ -47,9 +47,8 @@ class Outcome:
 def judge(call: Call) -> Outcome:
     """The demands of ``call`` that fail somewhere."""
     for operand in call.operands:
-        problem = unbuildable(operand)
-        if problem:
-            return Outcome(unbuildable=f"{operand.name}: {problem}")
+        if not operand.buildable:
+            return Outcome(unbuildable=f"{operand.name}: the steps of the view do not fit together")
     unfit = misfits(call)
     if unfit:
         return Outcome(failing=dict.fromkeys(unfit, {}), structural=True)
@@ -82,15 +81,12 @@ def misfits(call: Call) -> list[str]:
     return found
 
 
-def unbuildable(operand: Operand) -> str | None:
-    """Why the tensor or its view cannot exist, if so."""
-    if not operand.buildable:
-        return "the steps of the view do not fit together"
-    if operand.backing is None and not list(operand_names(operand, regions=False)):
-        at = [_along(np.arange(n), d, len(operand.shape)) for d, n in enumerate(operand.shape)]
-        if np.min(tensor_place(operand, at, {})["m"]) < 0:
-            return "the layout reaches before the start of its storage"
-    return None
+def begins_early(operand: Operand) -> bool:
+    """Whether a layout of plain numbers reaches before the start of the storage that is made for it."""
+    if operand.backing is not None or list(operand_names(operand, regions=False)):
+        return False
+    at = [_along(np.arange(n), d, len(operand.shape)) for d, n in enumerate(operand.shape)]
+    return bool(np.min(tensor_place(operand, at, {})["m"]) < 0)
 
 
 def _along(values: Any, axis: int, ndim: int) -> Any:

@@ -321,7 +321,7 @@ def test_storage_in_a_long_chain_is_refused(tmp_path):
     text = (
         f"{BASE}{chain}[tensors.T2000]\nshape = [4]\nover = 'raw'\n[[calls]]\nopcode = 'x'\noperands = []\n"
     )
-    with pytest.raises(SpecError, match="build on each other too deep"):
+    with pytest.raises(SpecError, match="builds on too many others"):
         check_text(tmp_path, text)
 
 

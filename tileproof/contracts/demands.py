@@ -188,7 +188,7 @@ def converged(call: Call) -> Iterator[Obligation]:
         f"{call.family}.covered", "every thread that reaches the call has its element of the group", COMMON,
         covered,
         conjunction((launch.seen_by(full, conjunction((*launch.assumptions, active))), launch.exists(full))),
-        needed=(f"a group of {call._shape_text(())} extents {call.group_extents} that has the thread", ()),
+        needed=(f"a group ({', '.join(call.group_axes)}) of extents {call.group_extents} that has the thread", ()),
         found=("no element for warp {}, lane {}", (full.warp, full.lane)),
         in_context=False, subject=(full.warp, full.lane),
     )  # fmt: skip
@@ -235,8 +235,8 @@ def warp_uniform(call: Call, operand: Operand, atom: Sequence[Index], section: s
     launch = call.launch
     one = Thread(call.thread.warp, launch.thread(0).lane, call.thread.cta)
     two = Thread(call.thread.warp, launch.thread(1).lane, call.thread.cta)
-    renamed = {v: twin([v])[v] for v in varying if v.kind == "symbol"}
     stated = conjunction((*launch.assumptions, launch.active))
+    renamed = {v: twin([v])[v] for v in leaves(offset, stated) if v.uniform == "thread" and v.kind == "symbol"}
     first = launch.seen_by(one, offset)
     second = launch.seen_by(two, substitute(offset, renamed))
     yield Obligation(
@@ -277,7 +277,8 @@ def no_write_conflict(call: Call, operand: Operand, atom: Sequence[Index], secti
     own = {v: twin([v])[v] for v in used if v.kind == "symbol" and not shared_by(v.uniform, unit)}
     apart = {**twin(live), **twin(open_threads)}
     here = call.thread
-    there = Thread(*(substitute(x, apart) for x in (here.warp, here.lane)), tuple(substitute(x, apart) for x in here.cta))
+    warp, lane, *cta = (substitute(x, apart) for x in (here.warp, here.lane, *here.cta))
+    there = Thread(warp, lane, (cta[0], cta[1], cta[2]))
     other_facts = conjunction((substitute(call.facts, {**apart, **own}), _agreement(own, here, there)))
     yield distinct(
         f"{call.family}.write-conflict", address.offset, [*open_threads, *live], f"{operand.view.name} byte offset",

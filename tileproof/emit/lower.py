@@ -155,11 +155,11 @@ class Lowering:
                 fused = self._multiply_add(product, addend, bits)
                 if fused is not None:
                     return fused
-        a, b = (self.operand(x, bits) for x in _constant_last(node.args))
-        return self._compute(f"add.s{bits}", bits, a, b)
+        a, b = node.args if node.args[0].op != "const" else node.args[::-1]
+        return self._compute(f"add.s{bits}", bits, *self._pair(a, b, bits))
 
     def _multiply_add(self, product: Index, addend: Index, bits: int) -> str | None:
-        a, b = product.args
+        a, b = _ordered(product.args)
         if b.value == -1:
             return self._compute(f"sub.s{bits}", bits, self.operand(addend, bits), self.operand(a, bits))
         if bits == 64 and narrow(a) and narrow(b):
@@ -171,7 +171,7 @@ class Lowering:
         return self._compute(f"mad.lo.s{bits}", bits, *self._pair(a, b, bits), self.operand(addend, bits))
 
     def _mul(self, node: Index, bits: int) -> str:
-        a, b = node.args
+        a, b = _ordered(node.args)
         if bits == 64 and narrow(a) and narrow(b):
             return self._compute(f"mul.wide.{_sign(a, b)}32", 64, *self._pair(a, b, 32))
         factor = b.value
@@ -184,7 +184,7 @@ class Lowering:
         return self._compute(f"mul.lo.s{bits}", bits, *self._pair(a, b, bits))
 
     def _bitwise(self, node: Index, bits: int) -> str:
-        return self._compute(f"{node.op}.b{bits}", bits, *self._pair(node.args[0], node.args[1], bits))
+        return self._compute(f"{node.op}.b{bits}", bits, *self._pair(*_ordered(node.args), bits))
 
     def _pair(self, a: Index, b: Index, bits: int) -> tuple[str, str]:
         return self.operand(a, bits), self.operand(b, bits)
@@ -235,7 +235,7 @@ class Lowering:
         return self._compute(f"shr.s{bits}", bits, value, str(bits - 1))
 
     def _extremum(self, node: Index, bits: int) -> str:
-        a, b = _constant_last(node.args)
+        a, b = _ordered(node.args)
         if not _representable(b, bits):
             # Every number of this width is on one side of the constant.
             return self.operand(a if (b.value > 0) == (node.op == "min") else b, bits)
@@ -252,7 +252,7 @@ class Lowering:
         return self.code.compute("mov.pred", "pred", "1" if node.args[0] else "0")
 
     def _compare(self, node: Relation, bits: int, opposite: bool = False) -> str:
-        a, b = node.args
+        a, b = _ordered(node.args) if node.op == "eq" else node.args
         for one, other, is_left in ((a, b, True), (b, a, False)):
             if not _representable(one, bits) and other.op != "const":
                 holds = node.op == "lt" and (one.value < 0) == is_left
@@ -325,6 +325,7 @@ def _is_power_of_two(node: Index) -> bool:
     return value is not None and value > 0 and value & (value - 1) == 0
 
 
-def _constant_last(arguments: tuple[Any, ...]) -> tuple[Any, Any]:
-    a, b = arguments
-    return (b, a) if a.op == "const" else (a, b)
+def _ordered(arguments: tuple[Any, ...]) -> tuple[Any, Any]:
+    """The operands of a commutative operation: constants last, others by their text, which no run changes."""
+    a, b = sorted(arguments, key=lambda node: (node.op == "const", repr(node)))
+    return a, b

@@ -1,4 +1,4 @@
-"""From the tables of a spec file to tensors, views and reports. What they mean is what Python calls mean."""
+"""From the tables of a spec file to tensors, views and calls. What they mean is what Python calls mean."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tileproof.layouts.tensor import Tensor, tensor
 from tileproof.layouts.text import parse_layout
 from tileproof.layouts.view import ViewOperations
 from tileproof.proofs.check import Hazards, check
-from tileproof.proofs.report import Report
+from tileproof.proofs.report import ContractError, Report
 from tileproof.spec.errors import SpecError
 from tileproof.spec.read import read_tables
 
@@ -44,6 +44,29 @@ if TYPE_CHECKING:
     )
 
 _OWN_KEYWORDS = frozenset(signature(check).parameters)
+
+
+class Declarations:
+    """How symbols and tensors with storage of their own come into being; a kernel makes them its own."""
+
+    def symbol(self, name: str, table: SymbolTable) -> Index:
+        return symbol(name, table.lo, table.hi, multiple_of=table.multiple_of, uniform=table.uniform)
+
+    def tensor(self, name: str, table: TensorTable, shape: list[Index], layout: TileLayout | None) -> Tensor:
+        space: Any = table.space or "global"
+        return tensor(name, shape, table.dtype or "", space, layout=layout, align=table.align)
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltCall:
+    """A call with its objects; ``place`` is where it stands in the file."""
+
+    place: str
+    table: CallTable
+    operands: list[ViewOperations]
+    active: list[Relation]
+    assume: list[Relation]
+    parameters: dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,29 +88,48 @@ def check_spec(path: Path, hazards: Hazards | None = None) -> list[Checked]:
     Raises :class:`SpecError` for a file that cannot be used; a call that is refuted is an answer.
     """
     tables, lines = read_tables(path)
-    try:
-        builder = _Builder(path, tables)
+    builder = Builder(path, tables)
+    with builder.at("the file"):
         return [
-            Checked(builder.report(number, call, hazards), call.expect, lines[number] if lines else None)
-            for number, call in enumerate(tables.calls)
+            Checked(_report(builder, call, hazards), call.table.expect, lines[number] if lines else None)
+            for number, call in enumerate(builder.calls())
         ]
-    except RecursionError as error:
-        raise SpecError(f"{path}: tensors, steps or expressions build on each other too deep") from error
+
+
+def _report(builder: Builder, call: BuiltCall, hazards: Hazards | None) -> Report:
+    table = call.table
+    with builder.at(call.place):
+        return check(
+            table.opcode,
+            *call.operands,
+            scope=table.scope,
+            block=table.block,
+            cluster=table.cluster,
+            active=call.active,
+            assume=call.assume,
+            hazards=hazards or table.hazards or "warn",
+            **call.parameters,
+        )
 
 
 @dataclass
-class _Builder:
+class Builder:
+    """Makes the objects of one file. Every error is a :class:`SpecError` with its place."""
+
     path: Path
     tables: SpecTable
+    declarations: Declarations = field(default_factory=Declarations)
     tensors: dict[str, Tensor] = field(default_factory=dict)
     symbols: dict[str, Index] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, table in self.tables.symbols.items():
             with self.at(f"symbols.{name}"):
-                self.symbols[name] = _symbol(name, table)
+                require_name(name)
+                self.symbols[name] = self.declarations.symbol(name, table)
         for name in self.tables.tensors:
-            self.tensor(name, ())
+            with self.at(f"tensors.{name}"):
+                self._tensor(name, ())
         self.names = {**thread_names(), **self.symbols}
 
     @contextmanager
@@ -95,12 +137,26 @@ class _Builder:
         """Adds the file and the place in it to an error of what is built there."""
         try:
             yield
-        except SpecError:
+        except (SpecError, ContractError):
             raise
         except TileproofError as error:
             raise SpecError(f"{self.path}: {place}: {error}") from error
+        except RecursionError as error:
+            raise SpecError(f"{self.path}: {place}: builds on too many others") from error
 
-    def tensor(self, name: str, users: tuple[str, ...]) -> Tensor:
+    def calls(self) -> Iterator[BuiltCall]:
+        """The calls in the order of the file, each built when it is asked for."""
+        for number, table in enumerate(self.tables.calls):
+            place = f"calls[{number}]"
+            operands = [
+                self._operand(f"{place}.operands[{position}]", operand)
+                for position, operand in enumerate(table.operands)
+            ]
+            active = self._relations(f"{place}.active", table.active)
+            assume = self._relations(f"{place}.assume", table.assume)
+            yield BuiltCall(place, table, operands, active, assume, self._parameters(place, table))
+
+    def _tensor(self, name: str, users: tuple[str, ...]) -> Tensor:
         """The tensor of that name, made when first asked for; ``users`` are those that stand over it."""
         if name not in self.tensors:
             if name in users:
@@ -116,11 +172,10 @@ class _Builder:
             shape = [self.size(n) for n in table.shape]
         layout = self._layout(name, table, shape)
         if table.over is None:
-            space: Any = table.space or "global"
-            return tensor(name, shape, table.dtype or "", space, layout=layout, align=table.align)
+            return self.declarations.tensor(name, table, shape, layout)
         if table.over not in self.tables.tensors:
             raise LayoutError(f"over {table.over!r}, which is no tensor of this file: {self._known()}")
-        storage = self.tensor(table.over, (*users, name))
+        storage = self._tensor(table.over, (*users, name))
         with self.at(f"tensors.{name}.at"):
             start = self.size(table.at or 0)
         return storage.declare(shape, table.dtype, layout=layout, at=start, name=name)
@@ -146,34 +201,16 @@ class _Builder:
     def _known(self) -> str:
         return ", ".join(self.tables.tensors) or "it has none"
 
-    def report(self, number: int, call: CallTable, hazards: Hazards | None) -> Report:
-        place = f"calls[{number}]"
-        operands = [
-            self._operand(f"{place}.operands[{position}]", table)
-            for position, table in enumerate(call.operands)
-        ]
-        active = self._relations(f"{place}.active", call.active)
-        assume = self._relations(f"{place}.assume", call.assume)
+    def _parameters(self, place: str, table: CallTable) -> dict[str, Any]:
         parameters: dict[str, Any] = {}
-        for name, value in call.parameters.items():
+        for name, value in table.parameters.items():
             with self.at(f"{place}.parameters.{name}"):
                 if name in _OWN_KEYWORDS:
                     raise CallError(
                         f"not a parameter of an instruction; {name} stands beside parameters, if anywhere"
                     )
                 parameters[name] = parse_value(value, self.names) if isinstance(value, str) else value
-        with self.at(place):
-            return check(
-                call.opcode,
-                *operands,
-                scope=call.scope,
-                block=call.block,
-                cluster=call.cluster,
-                active=active,
-                assume=assume,
-                hazards=hazards or call.hazards or "warn",
-                **parameters,
-            )
+        return parameters
 
     def _relations(self, place: str, texts: list[str]) -> list[Relation]:
         found = []
@@ -205,11 +242,6 @@ class _Builder:
         if step.broadcast is not None:
             return view.broadcast(*step.broadcast)
         return view.view(step.view if isinstance(step.view, str) else [self.size(n) for n in step.view or ()])
-
-
-def _symbol(name: str, table: SymbolTable) -> Index:
-    require_name(name)
-    return symbol(name, table.lo, table.hi, multiple_of=table.multiple_of, uniform=table.uniform)
 
 
 def _bounded(swizzle: Swizzle | None) -> None:

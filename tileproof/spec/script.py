@@ -1,7 +1,8 @@
-"""Python programs as input: run as ``python FILE`` runs them, and asked for the reports that they leave.
+"""Python programs as input: run as ``python FILE`` runs them, and asked for reports and kernels.
 
-Module variables named ``report`` and ``reports`` are looked at, and every kernel's reports. Code under
-``if __name__ == "__main__":`` does not run. What the program prints goes to standard error.
+Reports are the module variable ``report``, those in ``reports``, and those of every kernel. Kernels are
+module variables, or what a function ``build()`` returns. Code under ``if __name__ == "__main__":`` does not
+run. What the program prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tileproof.errors import TileproofError
 from tileproof.proofs.report import ContractError, Report
 from tileproof.spec.build import Checked
 from tileproof.spec.errors import SpecError
+
+if TYPE_CHECKING:
+    from tileproof.emit.kernel import Kernel
 
 
 def check_script(path: Path) -> list[Checked]:
@@ -26,39 +30,68 @@ def check_script(path: Path) -> list[Checked]:
     Raises :class:`SpecError` for a program that cannot be read, that fails, or that leaves no report.
     """
     try:
-        variables = run_script(path)
+        variables, kernels = _run(path)
     except ContractError as error:
         return [Checked(error.report)]
-    found = list(_reports(variables))
+    listed = [variables.get("report"), *_entries(variables.get("reports"))]
+    listed += [report for kernel in kernels for report in kernel.reports]
+    found = dict.fromkeys(report for report in listed if isinstance(report, Report))
     if not found:
         raise SpecError(
-            f"{path}: no reports: assign what tp.check returns to a module variable `report`, or a list of "
-            "them to `reports`"
+            f"{path}: no reports: assign what tp.check returns to a module variable `report`, a list of them "
+            "to `reports`, or a tp.Kernel to any"
         )
     return [Checked(report) for report in found]
 
 
-def run_script(path: Path) -> dict[str, Any]:
-    """Run a Python program and return its module variables.
+def kernels_of_script(path: Path) -> list[Kernel]:
+    """Run a Python program and collect its kernels.
 
     Raises :class:`ContractError` as the program did, and :class:`SpecError` for every other failure.
     """
+    _, kernels = _run(path)
+    if not kernels:
+        raise SpecError(
+            f"{path}: no kernel: assign a tp.Kernel to a module variable, or return it from a function "
+            "`build()`"
+        )
+    return kernels
+
+
+def _run(path: Path) -> tuple[dict[str, Any], list[Kernel]]:
+    """The module variables of a program, and its kernels."""
+    from tileproof.emit.kernel import Kernel
+
     if not path.is_file():
         reason = "is a directory" if path.is_dir() else "no such file"
         raise SpecError(f"{path}: cannot be read: {reason}")
+    with _failures_told(path), _own_folder(path), redirect_stdout(sys.stderr):
+        variables = runpy.run_path(str(path), run_name=path.stem)
+        found = [value for value in variables.values() if isinstance(value, Kernel)]
+        build = variables.get("build")
+        if not found and callable(build):
+            made = build()
+            found = [made] if isinstance(made, Kernel) else []
+    return variables, list(dict.fromkeys(found))
+
+
+@contextmanager
+def _failures_told(path: Path) -> Iterator[None]:
+    """Turns what ends a program into a :class:`SpecError` with its place, except a contract that fails."""
     try:
-        with _own_folder(path), redirect_stdout(sys.stderr):
-            return runpy.run_path(str(path), run_name=path.stem)
+        yield
     except ContractError:
         raise
     except SystemExit as error:
+        code = error.code
         raise SpecError(
-            f"{path}: ended itself by SystemExit({error.code!r}) before its reports could be read"
+            f"{path}: ended itself by SystemExit({code!r}) before its reports could be read"
         ) from error
     except SyntaxError as error:
         place = f"{error.filename}:{error.lineno}" if error.filename else str(path)
         raise SpecError(f"{place}: SyntaxError: {error.msg}") from error
-    except Exception as error:  # the program is the user's and may fail in any way
+    except Exception as error:
+        # The program is the user's and may fail in any way.
         raise SpecError(f"{_place(path, error)}: {_told(error)}") from error
 
 
@@ -87,22 +120,7 @@ def _told(error: Exception) -> str:
     return "".join(traceback.format_exception_only(error)).strip()
 
 
-def _reports(variables: dict[str, Any]) -> Iterator[Report]:
-    seen: set[int] = set()
-    listed = [variables.get("report"), *_entries(variables.get("reports"))]
-    for value in variables.values():
-        listed += _entries(getattr(value, "reports", None)) if type(value).__name__ == "Kernel" else []
-    for report in listed:
-        if isinstance(report, Report) and id(report) not in seen:
-            seen.add(id(report))
-            yield report
-
-
 def _entries(value: object) -> list[Any]:
-    return (
-        list(value.values())
-        if isinstance(value, dict)
-        else list(value)
-        if isinstance(value, (list, tuple))
-        else []
-    )
+    if isinstance(value, dict):
+        return list(value.values())
+    return list(value) if isinstance(value, (list, tuple)) else []

@@ -1,0 +1,132 @@
+"""Kernels of files: a spec is one kernel, a Python program may build some.
+
+The kernel of a spec has its symbols and then its global tensors as parameters, in the order of the file, and
+makes its calls one after the other, each under its guards. It adds nothing: no barrier, no copy, no election.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tileproof.emit.assemble import INSTALL_NVJITLINK, assemble, available_assemblers
+from tileproof.emit.kernel import Kernel
+from tileproof.emit.statements import calls
+from tileproof.errors import CallError
+from tileproof.layouts.index import Index, conjunction
+from tileproof.layouts.layout import TileLayout
+from tileproof.layouts.tensor import Tensor
+from tileproof.spec.build import Builder, Declarations
+from tileproof.spec.errors import SpecError
+from tileproof.spec.read import read_tables
+from tileproof.spec.script import kernels_of_script
+
+if TYPE_CHECKING:
+    from tileproof.spec.model import SymbolTable, TensorTable
+
+
+def kernels_of_file(path: Path) -> list[Kernel]:
+    """Every kernel of a file, each call of it proved.
+
+    Raises :class:`ContractError` for a call that is not, and :class:`SpecError` for a file that cannot be
+    used.
+    """
+    if path.suffix == ".toml":
+        return [kernel_of_spec(path)]
+    if path.suffix == ".py":
+        return kernels_of_script(path)
+    raise SpecError(f"{path}: neither a spec (.toml) nor a Python program (.py)")
+
+
+def kernel_of_spec(path: Path) -> Kernel:
+    """The kernel that a spec describes, named as the file. Raises as :func:`kernels_of_file` does."""
+    tables, _ = read_tables(path)
+    launches = {(call.block, call.cluster) for call in tables.calls}
+    if len(launches) > 1:
+        raise SpecError(
+            f"{path}: its calls have {len(launches)} different launches; a kernel has one: split the file"
+        )
+    block, cluster = launches.pop()
+    kernel = Kernel(re.sub(r"\W", "_", path.stem, flags=re.ASCII), block=block, cluster=cluster)
+    builder = Builder(path, tables, _OfKernel(kernel))
+    for call in builder.calls():
+        with builder.at(call.place), ExitStack() as guards:
+            if call.active:
+                guards.enter_context(kernel.when(conjunction(call.active)))
+            hazards = call.table.hazards or "warn"
+            kernel.apply(
+                call.table.opcode,
+                *call.operands,
+                scope=call.table.scope,
+                assume=call.assume,
+                hazards=hazards,
+                **call.parameters,
+            )
+    return kernel
+
+
+@dataclass
+class _OfKernel(Declarations):
+    """Declares in a kernel."""
+
+    kernel: Kernel
+
+    def symbol(self, name: str, table: SymbolTable) -> Index:
+        if table.uniform != "grid":
+            raise CallError(
+                f"{name} varies inside the grid, so it is no parameter of a kernel; compute it in a kernel "
+                "of Python (tileproof.Kernel)"
+            )
+        return self.kernel.scalar(name, table.lo, table.hi, multiple_of=table.multiple_of)
+
+    def tensor(self, name: str, table: TensorTable, shape: list[Index], layout: TileLayout | None) -> Tensor:
+        dtype = table.dtype or ""
+        match table.space or "global":
+            case "global":
+                return self.kernel.parameter(name, shape, dtype, layout=layout, align=table.align)
+            case "shared":
+                return self.kernel.shared(name, shape, dtype, layout=layout, align=table.align)
+            case "local":
+                return self.kernel.local(name, shape, dtype, layout=layout, align=table.align)
+            case "registers":
+                return self.kernel.registers(name, shape, dtype, layout=layout)
+            case space:
+                raise CallError(
+                    f"a kernel declares global, shared, local and register tensors, not {space!r}"
+                )
+
+
+def kernel_text(path: Path, name: str | None, arch: str | None) -> tuple[str, str]:
+    """The PTX of the kernel of a file, and a line that tells what was written and what an assembler said.
+
+    ``name`` picks one of several kernels; ``arch`` is the target, by default the kernel's own choice. Raises as
+    :func:`kernels_of_file` does, and :class:`EmissionError`, :class:`CallError` or :class:`AssemblerError` for a
+    target that is unknown or lacks an instruction, and for PTX that an assembler refuses.
+    """
+    kernel = _chosen(path, kernels_of_file(path), name)
+    target = arch or kernel.architecture
+    text = kernel.ptx(target)
+    issued = Counter(
+        planned.report.call.form.spelling for planned in calls(kernel.definition.body) for _ in planned.issues
+    )
+    what = ", ".join(f"{count} {opcode}" for opcode, count in issued.items())
+    account = f"kernel {kernel.name} for {target}: {what}"
+    if not available_assemblers():
+        return text, f"{account}; not assembled, for no assembler is installed: {INSTALL_NVJITLINK}"
+    cubin = assemble(text, target)
+    usage = cubin.kernels[0]
+    return text, f"{account}; assembled by {cubin.assembler}: {usage.registers} registers per thread"
+
+
+def _chosen(path: Path, kernels: list[Kernel], name: str | None) -> Kernel:
+    named = [kernel for kernel in kernels if name in (None, kernel.name)]
+    known = ", ".join(kernel.name for kernel in kernels)
+    if not named:
+        raise SpecError(f"{path}: no kernel is named {name!r}; there are {known}")
+    if len(named) > 1:
+        raise SpecError(f"{path}: {len(named)} kernels, {known}; name one by --kernel")
+    return named[0]
