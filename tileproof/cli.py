@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -115,41 +114,20 @@ def emit(
     with _ended_well():
         from tileproof.proofs.report import ContractError
         from tileproof.report.outcome import Outcome, exit_code
+        from tileproof.report.whole import write_whole
         from tileproof.spec.build import Checked
         from tileproof.spec.kernel import kernel_text
 
         try:
             text, account = kernel_text(file, kernel, arch)
         except ContractError as error:
-            _complain(str(error))
+            _complain(f"nothing is written, for a call is not proved:\n{error}")
             raise typer.Exit(exit_code([Outcome(str(file), (Checked(error.report),))])) from None
         if str(output) == "-":
             typer.echo(text, nl=False)
         else:
             write_whole(output, text)
         _complain(account)
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that at every moment it holds all of its old or all of its new content.
-
-    Raises :class:`OSError` as the file system does; the old content is untouched then.
-    """
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", text=True)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 @app.command()

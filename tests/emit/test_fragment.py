@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -122,8 +123,8 @@ def widened() -> Report:
 
 
 CALLS = [
-    interleaved, swizzled, guarded, warpgroup, cluster, three_dimensional, predicated, hinted, far_apart, backwards,
-    narrowed, widened,
+    interleaved, swizzled, guarded, warpgroup, cluster, three_dimensional, predicated, hinted, far_apart,
+    backwards, narrowed, widened,
 ]  # fmt: skip
 
 
@@ -225,6 +226,17 @@ def test_a_register_slot_that_varies_is_refused_and_its_symbol_named() -> None:
     with pytest.raises(EmissionError, match=r"register slot of R depends on j .* unroll the loop"):
         emit(report)
     assert "%R_12, %R_13, %R_14, %R_15" in emit(tp.check(V4, mine[12:16], ROWS[I]))
+
+
+def test_arithmetic_that_neither_bounds_nor_a_proof_show_to_fit_is_refused() -> None:
+    far = tp.symbol("far", 0)
+    row = (far * 2 + 1) // 3
+    report = tp.check(V4, WORDS, ROWS[row], assume=far < 60)
+    assert "div.u64" in emit(report)
+    without = tuple(f for f in report.findings if f.obligation.id != "ld.no-overflow")
+    assert len(without) < len(report.findings)
+    with pytest.raises(EmissionError, match=r"it is not sure that the offset .* can be computed in 64 bits"):
+        emit(replace(report, findings=without))
 
 
 def test_a_predicate_that_64_bits_may_not_hold_is_refused() -> None:

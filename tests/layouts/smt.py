@@ -56,10 +56,10 @@ _COMMON = {
 
 
 def always_equal(a: Expression, b: Expression, *, bits: bool) -> bool:
-    """Whether ``a`` and ``b`` have one value wherever their variables are in range, as Z3 sees it.
+    """Whether ``a`` and ``b`` have one value for all values in range, as Z3 sees it.
 
-    With ``bits`` every variable needs bounds and divisors are powers of two; without it, bit operations are no
-    part of the expressions.
+    With ``bits`` every variable needs bounds and divisors are powers of two; without it, there
+    are no bit operations.
     """
     terms: dict[int, Any] = {}
     facts = []

@@ -27,6 +27,7 @@ from tileproof.layouts.normal import decide, normal, simplify
 X = symbol("x", 0, 7)
 Y = symbol("y", 0, 3)
 W = symbol("w", 0, 1)
+V = symbol("v", 4, 7)
 B = symbol("b", 0, 1023)
 
 
@@ -67,6 +68,8 @@ INTEGER_RULES: dict[str, tuple[Index, Index]] = {
     "a common factor leaves a quotient": ((4 * U + 2) // 8, U // 2),
     "a small part below a common factor leaves a quotient": ((4 * U + Y) // 8, U // 2),
     "a small negative part of a quotient": ((4 * U + Y - 4) // 8, (U - 1) // 2),
+    "a small part above a common factor": ((4 * U + V) // 8, (U + 1) // 2),
+    "a part that is not small": ((4 * U + Y + W) // 8, (4 * U + Y + W) // 8),
     "a small part below a known multiple": ((K + X) // 16, K // 16),
     "quotients of quotients": (U // 4 // 8, U // 32),
     "quotients of remainders": (U % 32 // 8, U // 8 % 4),
@@ -77,11 +80,28 @@ INTEGER_RULES: dict[str, tuple[Index, Index]] = {
     "a common factor leaves a remainder": ((4 * U + 2) % 8, 4 * (U % 2) + 2),
     "a small part below a common factor leaves a remainder": ((4 * U + Y) % 8, 4 * (U % 2) + Y),
     "a small negative part of a remainder": ((4 * U + Y - 4) % 8, 4 * ((U + 1) % 2) + Y),
+    "a small part above a common factor, its remainder": ((4 * U + V) % 8, 4 * ((U + 1) % 2) + V - 4),
     "remainders of remainders": (U % 32 % 8, U % 8),
     "quotient and remainder make the whole": (8 * (U // 8) + U % 8, U),
     "scaled quotient and remainder": (96 * (U // 8) + 12 * (U % 8) + I, 12 * U + I),
     "quotient and remainder of a sum": ((U + I) // 8 * 8 + (U + I) % 8, U + I),
+    "the quotient of what the remainder has lost multiples of": (
+        3 * ((2 * U + X) // 3) + (2 * U + X) % 3,
+        2 * U + X,
+    ),
+    "two digits make one": (3 * (U // 3 % 4) + U % 3, U % 12),
+    "two digits of a sum": (3 * ((2 * U + X) // 3 % 4) + (2 * U + X) % 3, (2 * U + X) % 12),
+    "a quotient of something else": (4 * (U // 4) + I % 4, 4 * (U // 4) + I % 4),
+    "a digit of something else": (4 * (U // 4 % 2) + I % 4, 4 * (U // 4 % 2) + I % 4),
+    "a quotient too often": (
+        6 * ((2 * U + X) // 3) + (2 * U + X) % 3,
+        6 * ((2 * U + X) // 3) + (2 * U + X) % 3,
+    ),
+    "a remainder that is no digit": (4 * (U % 2) + I % 4, 4 * (U % 2) + I % 4),
+    "a quotient by something else": (4 * (U // 5) + U % 4, 4 * (U // 5) + U % 4),
     "the smaller one is known": (minimum(X, Y + 7), X),
+    "the smaller one is not known": (minimum(X, Y + 6), minimum(X, Y + 6)),
+    "the greater one is not known": (maximum(X, Y + 6), maximum(X, Y + 6)),
     "the greater one is known": (maximum(X, Y + 7), Y + 7),
     "a decided selection": (select(X < 8, U, J), U),
 }
@@ -104,6 +124,7 @@ def test_each_rule_over_the_integers(name: str) -> None:
     before, after = INTEGER_RULES[name]
     assert normal(before) == normal(after)
     assert always_equal(before, after, bits=False)
+    assert always_equal(before, simplify(before), bits=False)
 
 
 @pytest.mark.parametrize("name", BIT_RULES)
@@ -111,6 +132,7 @@ def test_each_rule_over_bits(name: str) -> None:
     before, after = BIT_RULES[name]
     assert normal(before) == normal(after)
     assert always_equal(before, after, bits=True)
+    assert always_equal(before, simplify(before), bits=True)
 
 
 SYMBOLIC_DIVISORS: dict[str, Callable[[Index], tuple[Index, Index]]] = {
@@ -120,6 +142,7 @@ SYMBOLIC_DIVISORS: dict[str, Callable[[Index], tuple[Index, Index]]] = {
     "the remainder by its definition": lambda n: (J % n, J - n * (J // n)),
     "the remainder of a multiple": lambda n: ((n * U + J) % n, J % n),
     "quotient and remainder": lambda n: (U // n * n + U % n, U),
+    "a multiple of something else": lambda n: ((I * U + J) // n, (I * U + J) // n),
 }
 
 
@@ -129,7 +152,8 @@ def test_each_rule_for_symbolic_divisors(name: str) -> None:
     assert normal(before) == normal(after)
     for n in range(1, 13):  # all values of n: with a number for n, and for i, Z3 stays in linear arithmetic
         there = {N.args[0]: const(n), I.args[0]: const(n % 5)}
-        assert always_equal(substitute(before, there), substitute(after, there), bits=False)
+        for other in (after, simplify(before)):
+            assert always_equal(substitute(before, there), substitute(other, there), bits=False)
 
 
 def test_a_number_below_the_least_divisor() -> None:

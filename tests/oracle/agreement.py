@@ -81,11 +81,11 @@ def _faults(call: Call, outcome: Outcome, report: tp.Report) -> list[str]:
     if verdict is Verdict.PROVED and fails:
         faults.append(f"unsound: proved, but {sorted(fails)} fail, at {outcome.failing}")
     # A group of unevenly spaced threads is beyond the library, which then takes the registers at their word.
-    beyond = outcome.scattered and refuted <= PARTICIPATION
+    beyond = (outcome.scattered or "owned" in outcome.implied) and refuted <= PARTICIPATION
     if verdict is Verdict.REFUTED and not fails and not beyond:
         faults.append("incomplete: refuted, but nothing fails")
     if verdict is Verdict.UNSUPPORTED:
-        return [] if outcome.scattered else [f"unsupported: {report.reason}"]
+        return [] if outcome.scattered or fails else [f"unsupported: {report.reason}"]
     undecided = {_short(f) for f in report.findings if f.verdict is Verdict.UNDECIDED}
     # Where shapes decide, the report stops at the first misfit.
     stopped = outcome.structural

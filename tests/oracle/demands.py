@@ -30,7 +30,8 @@ Witness = dict[str, int]
 class Outcome:
     """What fails, by name, each with one witness.
 
-    ``implied`` demands fail only where a region leaves its dimension, which is refused anyway.
+    ``implied`` demands fail only where a region leaves its dimension, which is refused anyway, or where a predicate
+    forbids the access.
     ``unbuildable`` says why the operands cannot exist at all, whatever the library thinks of them; ``unreachable`` that no thread ever executes the call;
     ``scattered`` that the group's threads are not evenly spaced; ``structural`` that shapes alone decided, so nothing else was looked at.
     """
@@ -159,7 +160,7 @@ class _Judgement:
         self.part: Participation = participation(call, active.reshape(outer), self.group_extents)
         if not active.any():
             return Outcome(unreachable=True)
-        executing = self.part.executing.reshape(flat)
+        self.members = executing = self.part.executing.reshape(flat)
         if call.pred is not None:
             executing = executing & value(call.pred, self.known)
         self._fail("converged", self.part.unconverged.reshape(flat), True)
@@ -233,7 +234,10 @@ class _Judgement:
             for _, at, needed in owners(call.block, found, thread, call.scope):
                 # Where a warp lacks a lane there is nobody to own the lane's words.
                 exists = self.warp * 32 + lane < call.threads
-                self._fail("owned", np.asarray(at != needed) & exists, self.executing)
+                wrong = np.asarray(at != needed) & exists
+                self._fail("owned", wrong, self.executing)
+                if call.pred is not None and (wrong & self.members).any():
+                    self.implied.add("owned")
 
     def _memory_access(self) -> None:
         call = self.call

@@ -103,8 +103,12 @@ class Replay:
         return sorted({w for w, _ in reach}), sorted({n for _, n in reach})
 
     def _point(self, told: Told) -> _Point:
-        warp, lane = told.warp or 0, told.lane or 0
-        known = {**self._symbols(told), **numbers(self.call.block, warp, lane)}
+        symbols, warp, lane = self._symbols(told), told.warp or 0, told.lane or 0
+        if self.call.collective:
+            # The told lane is the one that supplies an address or owns a word; any active lane may speak for the warp.
+            active = [n for n in range(32) if self._active(symbols, warp, n)]
+            lane = told.threads.get("lane", active[0] if active else lane)
+        known = {**symbols, **numbers(self.call.block, warp, lane)}
         group = tuple(told.group.get(name, 0) for name in self.call.group_axes)
         element = tuple(told.elements.get(name, 0) for name in self.call.element_names)
         return _Point(known, warp, lane, group, told.repeat, element)
@@ -157,6 +161,11 @@ class Replay:
         return self._address(operand, told, offset) or (None if fails(offset, point) else f"holds at offset {offset}")
 
     def _address(self, operand: Operand, told: Told, offset: int) -> str | None:
+        if self.call.collective:
+            matrix, row, word = (told.elements.get(name, 0) for name in self.call.element_names)
+            lane = 4 * row + word if operand.space == "registers" else 8 * matrix + row
+            if told.lane != lane:
+                return f"lane {told.lane} is told, but lane {lane} is who does it"
         if operand.space == "registers":
             slot = offset // (self.call.bits // 8)
             return None if told.slot == slot else f"slot {told.slot} is told, {slot} is right"
@@ -303,7 +312,7 @@ class Replay:
         """
         call = self.call
         mine = {"warp": warp % 4 if call.scope == "warpgroup" else warp, "lane": lane}
-        if any(mine[name] >= extent for name, extent in zip(call.group_axes, self.group_extents, strict=True)):
+        if call.scope == "warpgroup" or any(mine[name] >= extent for name, extent in zip(call.group_axes, self.group_extents, strict=True)):
             return None
         known = {**symbols, **numbers(call.block, warp, lane)}
         inner = [0] * (len(call.registers.view_shape) - len(self.group_extents))

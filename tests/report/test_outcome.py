@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,3 +81,20 @@ def test_what_fails_as_expected_is_no_result_of_a_review():
 def test_a_file_that_is_unusable_has_its_error_and_no_calls():
     (file,) = json.loads(json_text([UNUSABLE]))["files"]
     assert file == {"file": "bad.toml", "error": "bad.toml: cannot be read", "calls": []}
+
+
+def keys(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from () if key in ("symbols", "element", "others") else keys(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from keys(inner)
+
+
+def test_the_documented_keys_are_those_that_are_written():
+    page = (Path(__file__).parents[2] / "docs/cli.md").read_text(encoding="utf-8").partition("## JSON\n")[2]
+    documented = {word.removesuffix("[]") for word in re.findall(r"`([a-z_]+(?:\[\])?)`", page)}
+    outcomes = [PROVED, REFUTED, UNSUPPORTED, Outcome("h.toml", (Checked(REPORTS["hazard"]),)), UNUSABLE]
+    assert set(keys(json.loads(json_text(outcomes)))) == documented

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -314,6 +315,17 @@ def test_a_bad_call(tmp_path, call, message):
     with pytest.raises(SpecError) as caught:
         check_text(tmp_path, f"{BASE}[[calls]]\n{call}\n")
     assert message in str(caught.value)
+
+
+def test_a_stopped_solver_stops_the_program(tmp_path, monkeypatch):
+    from tileproof.spec import build
+
+    def stopped(*operands, **keywords):
+        return replace(tp.check(*operands, **keywords), reason="undecided (interrupted from keyboard)")
+
+    monkeypatch.setattr(build, "check", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        check_text(tmp_path, f"{BASE}[[calls]]\n{LOAD}operands = ['W', 'W']\n")
 
 
 def test_storage_in_a_long_chain_is_refused(tmp_path):

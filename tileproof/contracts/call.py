@@ -47,6 +47,7 @@ class Call:
     collective: bool = False
     family: str = ""
     _cache: dict[str, Any] = field(default_factory=dict)
+    _places: dict[tuple[int, ...], Place] = field(default_factory=dict)
 
     @cached_property
     def group_axes(self) -> tuple[str, ...]:
@@ -253,8 +254,13 @@ class Operand:
 
     def place(self, atom: Sequence[Index], replica: Sequence[Index] | None = None) -> Place:
         """Where element ``atom`` of the instruction is, for every group and repeat, seen by the executing thread."""
-        place = self.view.place([*self.call.group, *self.call.repeat, *atom], replica)
-        return Place({a: self.call.here(v) for a, v in place.axes.items()}, self.call.here(place.byte_offset))
+        call, key = self.call, (self.position, *(a.uid for a in (*atom, *(replica or ()))))
+        found = call._places.get(key)
+        if found is None:
+            place = self.view.place([*call.group, *call.repeat, *atom], replica)
+            found = Place({a: call.here(v) for a, v in place.axes.items()}, call.here(place.byte_offset))
+            call._places[key] = found
+        return found
 
     def address(self, atom: Sequence[Index]) -> Address:
         """The byte address of element ``atom``; in registers, its offset in the thread's slots."""

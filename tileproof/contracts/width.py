@@ -8,12 +8,11 @@ as numbers: those must fit.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from tileproof.contracts.call import Call, Operand
 from tileproof.errors import CallError
 from tileproof.layouts.bounds import bounds
-from tileproof.layouts.index import Index
+from tileproof.layouts.index import Index, postorder
 from tileproof.layouts.normal import simplify
 
 
@@ -25,19 +24,11 @@ def fits(node: Index, bits: int) -> bool:
 
 def exact_points(offset: Index) -> Iterator[Index]:
     """The subexpressions, without the offset itself, whose value is read as a number."""
-    seen: set[int] = set()
-
-    def visit(node: Any) -> Iterator[Index]:
-        if node.uid in seen or node.op in ("const", "truth", "leaf"):
-            return
-        seen.add(node.uid)
-        power = node.op == "mod" and node.args[1].op == "const" and node.args[1].args[0] & (node.args[1].args[0] - 1) == 0
-        if not power and node.op in ("div", "mod", "min", "max", "eq", "lt"):
-            yield from (a for a in node.args if a.op not in ("const", "truth"))
-        for argument in node.args:
-            yield from visit(argument)
-
-    yield from visit(offset)
+    for node in postorder(offset):
+        if node.op in ("div", "mod", "min", "max", "eq", "lt"):
+            power = node.op == "mod" and node.args[1].op == "const" and node.args[1].args[0] & (node.args[1].args[0] - 1) == 0
+            if not power:
+                yield from (a for a in node.args if a.op != "const")
 
 
 def index_bits(call: Call, offset: Index) -> int:

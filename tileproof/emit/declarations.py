@@ -97,10 +97,10 @@ class Declarations:
         tensors = (t for t in (*self.parameters, *self.variables) if isinstance(t, Tensor))
         return storage in self.files or any(t.storage is storage for t in tensors)
 
-    def is_about_parameters(self, variables: Sequence[Leaf]) -> bool:
-        """Whether all of the variables are integer parameters."""
-        scalars = [item.args[0] for item in self.parameters if isinstance(item, Index)]
-        return all(variable in scalars for variable in variables)
+    @property
+    def scalars(self) -> list[Leaf]:
+        """The integer parameters."""
+        return [item.args[0] for item in self.parameters if isinstance(item, Index)]
 
 
 def _size(made: Tensor) -> int:

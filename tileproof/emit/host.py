@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,20 +42,25 @@ def simulate(
     from tileproof.simulate import simulate as run
 
     check_arguments(kernel, arguments, grid)
+    for item, argument in zip(kernel.parameters, arguments, strict=True):
+        if isinstance(item, Tensor) and not isinstance(argument, np.ndarray):
+            raise _failure(
+                kernel, item.name, "a NumPy array to simulate with", f"a {type(argument).__name__}"
+            )
     # Arrays lie at addresses that keep the promised alignment and no greater one.
     promised: dict[int, int] = {}
     for item, argument in zip(kernel.parameters, arguments, strict=True):
         if isinstance(item, Tensor):
             promised[id(argument)] = max(item.storage.align, promised.get(id(argument), 1))
     passed = [
-        Buffer(argument, align=promised[id(argument)]) if isinstance(item, Tensor) else argument
+        Buffer(argument, align=promised[id(argument)]) if isinstance(item, Tensor) else int(argument)
         for item, argument in zip(kernel.parameters, arguments, strict=True)
     ]
     return run(
         ptx,
         passed,
         kernel=kernel.name,
-        grid=grid if isinstance(grid, int) else tuple(grid),
+        grid=_extents(kernel, grid),
         block=kernel.launch.block,
         cluster=kernel.launch.cluster,
         target=arch,
@@ -128,7 +134,8 @@ def _integer(kernel: Definition, variable: Leaf, argument: Any) -> int:
 
 def _array(kernel: Definition, item: Tensor, argument: Any) -> _Array:
     if isinstance(argument, np.ndarray):
-        return _Array(argument.dtype.name, argument.nbytes, None)
+        kind = argument.dtype
+        return _Array(kind.name if kind.isnative else kind.str, argument.nbytes, None)
     try:
         interface = getattr(argument, "__cuda_array_interface__", None)
     except RuntimeError:  # PyTorch's way to refuse; the launcher tells it in full
@@ -179,8 +186,17 @@ def _numpy_names(dtype: str) -> tuple[str, ...]:
     return (dtype,)
 
 
+def _extents(kernel: Definition, grid: Grid) -> tuple[int, ...]:
+    try:
+        return tuple(map(index, grid)) if isinstance(grid, Iterable) else (index(grid),)
+    except TypeError:
+        raise LaunchError(
+            f"kernel {kernel.name}: grid is {grid!r}; needed is x, (x, y) or (x, y, z) in integers"
+        ) from None
+
+
 def _check_grid(kernel: Definition, grid: Grid) -> None:
-    extents = (grid,) if isinstance(grid, int) else tuple(grid)
+    extents = _extents(kernel, grid)
     for axis, extent, limit in zip("xyz", (*extents, 1, 1), kernel.grid_limits, strict=False):
         if limit is not None and extent > limit:
             raise LaunchError(

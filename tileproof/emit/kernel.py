@@ -22,15 +22,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from tileproof.contracts.architectures import PtxVersion
 from tileproof.contracts.launch import Launch
+from tileproof.emit.blocks import Blocks
 from tileproof.emit.declarations import Declarations, Shape
-from tileproof.emit.module import module_text
+from tileproof.emit.module import lacking, module_text
 from tileproof.emit.plan import Plan, Slots, lowerable, plan
-from tileproof.emit.statements import Apply, Definition, Fill, Loop, Raw, Statement, When, calls
+from tileproof.emit.statements import Apply, Definition, Fill, Loop, Raw, When, calls
 from tileproof.errors import CallError, EmissionError
 from tileproof.layouts.bounds import bounds
 from tileproof.layouts.index import (
@@ -40,11 +40,8 @@ from tileproof.layouts.index import (
     Relation,
     as_index,
     as_relation,
-    conjunction,
-    implies,
     leaf,
     leaves,
-    truth,
 )
 from tileproof.layouts.layout import TileLayout
 from tileproof.layouts.normal import decide, simplify
@@ -63,15 +60,6 @@ ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
 INSTRUCTION = re.compile(r"(?:@!?%\S+\s+)?(?P<opcode>[A-Za-z_][\w.:]*)(?:\s[^;]*)?;")
 DECLARATION = re.compile(r"\.reg\s[^;]+;")
 CONTROL_FLOW = frozenset(("bra", "brx", "call", "exit", "ret", "trap"))
-
-
-@dataclass
-class _Block:
-    """An open block: its guard, what was assumed in it, and its statements so far."""
-
-    guard: Relation
-    assumed: list[Relation] = field(default_factory=list)
-    body: list[Statement] = field(default_factory=list)
 
 
 class Kernel:
@@ -93,8 +81,7 @@ class Kernel:
         self._declared = Declarations(name)
         self._launch = Launch.of(block, cluster)
         self._ptx_version = ptx_version
-        self._blocks = [_Block(truth(True))]
-        self._vouched: list[Relation] = []
+        self._blocks = Blocks()
 
     # Declarations.
 
@@ -165,7 +152,7 @@ class Kernel:
         if fill is not None:
             if not -(1 << (file.bits - 1)) <= fill < 1 << file.bits:
                 raise CallError(f"registers {name}: fill is {fill:#x}, which {file.bits} bits cannot hold")
-            self._add(Fill(file, fill % (1 << file.bits)))
+            self._blocks.add(Fill(file, fill % (1 << file.bits)))
         return file.tensor
 
     # Statements.
@@ -183,24 +170,29 @@ class Kernel:
         The launch, the guards and loops around the call and what was assumed before it are facts for the
         proof. Other keywords are those of ``tp.check``. Raises :class:`ContractError` unless it is proved.
         """
+        given = [name for name in ("block", "cluster", "active") if name in parameters]
+        if given:
+            raise CallError(
+                f"apply takes no {', '.join(given)}: the kernel and its blocks (when, loop) say that"
+            )
         for operand in operands:
             self._demand_declared(operand)
         extra = Launch.of(assume=assume).assumptions
-        assumed = [relation for block in self._blocks for relation in block.assumed]
         report = prove(
             opcode,
             *operands,
             scope=scope,
             block=self._launch.block,
             cluster=self._launch.cluster,
-            active=conjunction(block.guard for block in self._blocks),
-            assume=[*assumed, *extra],
+            active=self._blocks.guard,
+            assume=[*self._blocks.assumed, *extra],
             **parameters,
         )
         planned = plan(report)
+        self._demand_symbols(*planned.expressions)
         self._demand_widths(planned)
-        self._add(Apply(planned))
-        self._vouch(extra)
+        self._blocks.add(Apply(planned))
+        self._blocks.vouch(extra, self._declared.scalars)
         return report
 
     def raw(self, text: str) -> None:
@@ -219,7 +211,7 @@ class Kernel:
             raise CallError(
                 f"raw takes no control flow, which no proof would see: use when or loop for {text!r}"
             )
-        self._add(Raw(statement))
+        self._blocks.add(Raw(statement))
 
     def assume(self, relation: Relation) -> None:
         """Vouch for a relation, from here to the end of the block.
@@ -227,17 +219,18 @@ class Kernel:
         If it is about parameters alone, a launch checks it.
         """
         vouched = as_relation(relation)
-        self._blocks[-1].assumed.append(vouched)
-        self._vouch([vouched])
+        self._blocks.assume(vouched)
+        self._blocks.vouch([vouched], self._declared.scalars)
 
     @contextmanager
     def when(self, condition: Relation) -> Iterator[None]:
         """A block for the threads for which the condition holds."""
         relation = as_relation(condition)
         lowered = lowerable(relation, self._launch)
-        with self._nested(relation) as block:
+        self._demand_symbols(lowered)
+        with self._blocks.nested(relation) as block:
             yield
-        self._add(When(lowered, tuple(block.body)))
+        self._blocks.add(When(lowered, block.body))
 
     @contextmanager
     def loop(self, name: str, start: IndexLike, stop: IndexLike, step: IndexLike = 1) -> Iterator[Index]:
@@ -256,42 +249,43 @@ class Kernel:
         last = None if turns is None else max(0, turns - 1)
         counter = Leaf(self._declared.take_name(name), "symbol", 0, last, uniform="cta")
         turn = Leaf(name, "symbol", 0, turns, uniform="cta", copy=1)
+        self._demand_symbols(first, end, stride)
         goes_on = lowerable(first + stride * leaf(turn) < end, self._launch)
         variable = first + stride * leaf(counter)
-        with self._nested(decide(variable < end)) as block:
+        with self._blocks.nested(decide(variable < end), counter) as block:
             yield variable
-        self._add(Loop(counter, turn, goes_on, tuple(block.body)))
+        self._blocks.add(Loop(counter, turn, goes_on, block.body))
 
     # Results.
 
     @property
     def reports(self) -> tuple[Report, ...]:
         """The reports of the proven calls, in the order of the text."""
-        return tuple(planned.report for block in self._blocks for planned in calls(tuple(block.body)))
+        return tuple(planned.report for body in self._blocks.bodies for planned in calls(body))
 
     @property
     def definition(self) -> Definition:
         """The kernel as data. Raises :class:`EmissionError` inside a block that is still open."""
-        if len(self._blocks) > 1:
+        if self._blocks.depth:
             raise EmissionError(f"kernel {self.name}: a block is still open; leave its with statement first")
-        declared, body = self._declared, tuple(self._blocks[0].body)
+        declared = self._declared
         return Definition(
             self.name,
             self._launch,
             tuple(declared.parameters),
             tuple(declared.variables),
             tuple(declared.files.values()),
-            body,
-            tuple(self._vouched),
+            next(self._blocks.bodies),
+            tuple(self._blocks.vouched),
             (declared.grid.get("x"), declared.grid.get("y"), declared.grid.get("z")),
             self._ptx_version,
         )
 
     @property
     def architecture(self) -> str:
-        """The first of sm_80, sm_90a, sm_100a and sm_120a that has all instructions of the proven calls."""
-        forms = [report.call.form for report in self.reports]
-        fitting = (arch for arch in ARCHITECTURES if all(form.supports(arch) for form in forms))
+        """The first of sm_80, sm_90a, sm_100a and sm_120a that has all that the kernel needs."""
+        definition = self.definition
+        fitting = (arch for arch in ARCHITECTURES if lacking(definition, arch) is None)
         return next(fitting, ARCHITECTURES[0])
 
     def ptx(self, arch: str | None = None) -> str:
@@ -336,28 +330,6 @@ class Kernel:
 
     # What the above is made of.
 
-    def _add(self, statement: Statement) -> None:
-        self._blocks[-1].body.append(statement)
-
-    @contextmanager
-    def _nested(self, guard: Relation) -> Iterator[_Block]:
-        block = _Block(guard)
-        self._blocks.append(block)
-        try:
-            yield block
-        finally:
-            self._blocks.pop()
-
-    def _vouch(self, relations: Iterable[Relation]) -> None:
-        """Remember for the launch what is about parameters alone, where the guards that are too hold."""
-        guards = [block.guard for block in self._blocks if self._can_be_checked(block.guard)]
-        for relation in relations:
-            if self._can_be_checked(relation):
-                self._vouched.append(implies(conjunction(guards), relation))
-
-    def _can_be_checked(self, relation: Relation) -> bool:
-        return self._declared.is_about_parameters(leaves(relation))
-
     def _demand_declared(self, operand: object) -> None:
         if isinstance(operand, ViewOperations):
             storage = operand.as_view().tensor.storage
@@ -365,6 +337,16 @@ class Kernel:
                 raise CallError(
                     f"kernel {self.name}: {storage.name} is not declared here; make it with parameter, "
                     "shared, local or registers of the kernel"
+                )
+
+    def _demand_symbols(self, *expressions: Index | Relation) -> None:
+        """Raise :class:`CallError` unless each symbol has a value here."""
+        known = [*self._declared.scalars, *self._blocks.counters]
+        for variable in leaves(*expressions):
+            if variable.kind == "symbol" and not variable.name.startswith("%") and variable not in known:
+                raise CallError(
+                    f"kernel {self.name}: {variable.name} has no value here; it must be a scalar of the "
+                    "kernel or the variable of an enclosing loop"
                 )
 
     def _demand_widths(self, planned: Plan) -> None:

@@ -18,12 +18,15 @@ from tileproof.layouts.tensor import Tensor
 CLUSTERS = ((7, 8), 90)
 """The PTX ISA version and the architecture that clusters need (PTX ISA 11.3.6, ``.reqnctapercluster``)."""
 
-WIDE_REGISTERS = ((8, 3), 70)
-"""The same for 128-bit registers (PTX ISA 5.2.2, ``.b128``)."""
+WIDE_REGISTERS = (8, 3)
+"""The PTX ISA version that 128-bit registers need (PTX ISA 5.2.2, ``.b128``)."""
 
 
 def module_text(kernel: Definition, arch: str) -> str:
     """The module for one architecture. Raises :class:`EmissionError` for what the architecture lacks."""
+    reason = lacking(kernel, arch)
+    if reason is not None:
+        raise EmissionError(f"kernel {kernel.name}: {reason}")
     version = _version(kernel, arch)
     registers = _registers(kernel)
     _demand_distinct(kernel, registers)
@@ -58,26 +61,23 @@ def _extents(extents: tuple[int, int, int]) -> str:
     return ", ".join(map(str, extents))
 
 
+def lacking(kernel: Definition, arch: str) -> str | None:
+    """Why the architecture cannot run the kernel, or ``None``."""
+    for planned in calls(kernel.body):
+        reason = planned.report.call.form.unsupported_reason(arch)
+        if reason is not None:
+            return reason
+    if kernel.launch.cluster and architecture(arch).number < CLUSTERS[1]:
+        return f"clusters need sm_{CLUSTERS[1]} or later, and the target is {arch}"
+    return None
+
+
 def _version(kernel: Definition, arch: str) -> PtxVersion:
     """The oldest ``.version`` that has all that the kernel uses."""
-    target = architecture(arch)
-    versions = [target.ptx_version, kernel.ptx_version]
-    for planned in calls(kernel.body):
-        form = planned.report.call.form
-        reason = form.unsupported_reason(arch)
-        if reason is not None:
-            raise EmissionError(f"kernel {kernel.name}: {reason}")
-        versions.append(form.ptx_version_on(arch))
-    features = [("clusters", CLUSTERS)] if kernel.launch.cluster else []
-    if any(file.bits == 128 for file in kernel.registers):
-        features.append(("128-bit registers", WIDE_REGISTERS))
-    for what, (version, number) in features:
-        if target.number < number:
-            raise EmissionError(
-                f"kernel {kernel.name}: {what} need sm_{number} or later, and the target is {arch}"
-            )
-        versions.append(version)
-    return max(versions)
+    versions = [planned.report.call.form.ptx_version_on(arch) for planned in calls(kernel.body)]
+    versions += [CLUSTERS[0]] if kernel.launch.cluster else []
+    versions += [WIDE_REGISTERS] if any(file.bits == 128 for file in kernel.registers) else []
+    return max(architecture(arch).ptx_version, kernel.ptx_version, *versions)
 
 
 def _registers(kernel: Definition) -> dict[Leaf, Register]:

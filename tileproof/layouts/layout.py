@@ -201,6 +201,17 @@ class TileLayout:
 
         Raises :class:`LayoutError` when the shape and the extents do not multiply up alike.
         """
+        key = tuple(n.uid for n in shape)
+        found = self._groupings.get(key)
+        if found is None:
+            found = self._groupings[key] = self._grouping(shape)
+        return found
+
+    @cached_property
+    def _groupings(self) -> dict[tuple[int, ...], list[tuple[list[int], list[Factor]]]]:
+        return {}
+
+    def _grouping(self, shape: Sequence[Index]) -> list[tuple[list[int], list[Factor]]]:
         blocks: list[tuple[list[int], list[Factor]]] = []
         dims = [d for d in range(len(shape)) if shape[d].value != 1]
         parts = [f for f in self.spec.factors if f.extent.value != 1]

@@ -215,7 +215,7 @@ def _split_multiples(a: Affine, d: int) -> tuple[Affine, Affine]:
 def _split_low(a: Affine, d: int) -> tuple[Affine, Affine] | None:
     """``a == high + low`` with ``0 <= low < g`` for some ``g`` that divides both ``d`` and ``high``."""
     common = {atom: gcd(factor * gcd(*congruence(atom)), d) for atom, factor in a.terms.items()}
-    for g in sorted(set(common.values()), reverse=True):
+    for g in sorted({d, *common.values()}, reverse=True):
         low = Affine(a.constant % g, {atom: c for atom, c in a.terms.items() if common[atom] % g})
         lo, hi = low.bounds()
         if g > 1 and (low.terms or low.constant) and lo is not None and hi is not None and lo // g == hi // g:

@@ -172,6 +172,5 @@ def tensor(
     size = None if greatest is None else const(-(-(greatest + 1) * dtype_bits(kind) // 8))
     if layout is None:
         size = simplify(-(-made.size * dtype_bits(kind) // 8))
-    return Tensor(
-        name, sizes, kind, made, Storage(name, space, align, size), const(0), starts_inside=static or layout is None
-    )
+    starts_inside = layout is None or (least is not None and least >= 0)
+    return Tensor(name, sizes, kind, made, Storage(name, space, align, size), const(0), starts_inside=starts_inside)

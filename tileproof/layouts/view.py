@@ -177,7 +177,7 @@ class View(ViewOperations):
         axes, offset, sub = self._locate(at, replica)
         own = dtype_bits(self.tensor.dtype)
         if own % 8 == 0 and is_multiple(sub, 8):
-            position = offset * (own // 8) + simplify(sub // 8)
+            position = offset * (own // 8) + sub // 8
         else:
             position = (offset * own + sub) // 8
         return Place(axes, self.tensor.offset + position)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tileproof.contracts.call import Call
 from tileproof.errors import InternalError
 from tileproof.layouts.evaluate import evaluate, evaluate_array
-from tileproof.layouts.index import Index, Leaf, leaves
+from tileproof.layouts.index import Index, Leaf, leaves, postorder
 from tileproof.layouts.bounds import bounds
 from tileproof.proofs.discharge import Answer, Question, premise_of, restore, untouched
 from tileproof.proofs.verdict import Counterexample
@@ -66,15 +66,11 @@ def cheap_counterexample(question: Question) -> dict[Leaf, int] | None:
 
 def _small(question: Question) -> bool:
     """Whether 64-bit arithmetic is exact for all of the question."""
-    stack: list[Any] = [question.denial]
-    while stack:
-        node = stack.pop()
+    for node in postorder(question.denial):
         if isinstance(node, Index):
             lo, hi = bounds(node)
             if lo is None or hi is None or lo < -(1 << 62) or hi > 1 << 62:
                 return False
-        if node.op not in ("leaf", "const", "truth"):
-            stack.extend(node.args)
     return True
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from tileproof.layouts.bounds import bounds, is_multiple
-from tileproof.layouts.index import Index, Leaf, Relation
+from tileproof.layouts.index import Index, Leaf, Relation, postorder
 
 BITWISE = ("xor", "and", "or")
 MOST_BITS = 120
@@ -47,18 +47,7 @@ _VECTOR = {
 
 def nodes(*roots: Any) -> list[Any]:
     """Every distinct node below the roots, arguments first."""
-    done: dict[int, Any] = {}
-
-    def visit(node: Any) -> None:
-        if node.uid not in done:
-            if node.op not in ("leaf", "const", "truth"):
-                for argument in node.args:
-                    visit(argument)
-            done[node.uid] = node
-
-    for root in roots:
-        visit(root)
-    return list(done.values())
+    return postorder(*roots)
 
 
 def bit_width(roots: Iterable[Any]) -> int | None:

@@ -75,7 +75,8 @@ def outcomes_view(outcomes: Sequence[Outcome]) -> RenderableType:
             if expectation:
                 parts.append(Text(f"  {expectation}", "green" if checked.as_expected else "bold red"))
             parts.append(Text())
-    return Group(*parts, Text(summary(outcomes) or "", "bold"))
+    count = summary(outcomes)
+    return Group(*parts, Text(count, "bold")) if count else Group(*parts[:-1])
 
 
 def place(outcome: Outcome, checked: Checked) -> str:

@@ -32,6 +32,9 @@ from tileproof.spec.read import read_tables
 
 FARTHEST_BIT = 64
 
+_STOPPED = "interrupted from keyboard"
+"""How Z3, which takes the signal itself, says that the user has stopped the program."""
+
 if TYPE_CHECKING:
     from tileproof.spec.model import (
         CallTable,
@@ -99,7 +102,7 @@ def check_spec(path: Path, hazards: Hazards | None = None) -> list[Checked]:
 def _report(builder: Builder, call: BuiltCall, hazards: Hazards | None) -> Report:
     table = call.table
     with builder.at(call.place):
-        return check(
+        report = check(
             table.opcode,
             *call.operands,
             scope=table.scope,
@@ -110,6 +113,9 @@ def _report(builder: Builder, call: BuiltCall, hazards: Hazards | None) -> Repor
             hazards=hazards or table.hazards or "warn",
             **call.parameters,
         )
+    if any(_STOPPED in reason for reason in (report.reason, *(f.reason for f in report.findings))):
+        raise KeyboardInterrupt
+    return report
 
 
 @dataclass

@@ -103,9 +103,9 @@ class _OfKernel(Declarations):
 def kernel_text(path: Path, name: str | None, arch: str | None) -> tuple[str, str]:
     """The PTX of the kernel of a file, and a line that tells what was written and what an assembler said.
 
-    ``name`` picks one of several kernels; ``arch`` is the target, by default the kernel's own choice. Raises as
-    :func:`kernels_of_file` does, and :class:`EmissionError`, :class:`CallError` or :class:`AssemblerError` for a
-    target that is unknown or lacks an instruction, and for PTX that an assembler refuses.
+    ``name`` picks one of several kernels; ``arch`` is the target, by default the kernel's own choice. Raises
+    as :func:`kernels_of_file` does, :class:`CallError` or :class:`EmissionError` for a target that is unknown
+    or lacks an instruction, and :class:`AssemblerError` for PTX that an assembler refuses.
     """
     kernel = _chosen(path, kernels_of_file(path), name)
     target = arch or kernel.architecture
