@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from tileproof import Kernel, S, TileLayout, Verdict, cbx, laneid, symbol, tx, ty, warpid
+from tileproof import Kernel, S, Swizzle, TileLayout, Verdict, cbx, laneid, symbol, tx, ty, warpid, wid_in_wg
 from tileproof.emit import host
 from tileproof.emit import launch as launcher
 from tileproof.emit.assemble import assemble
@@ -21,10 +21,6 @@ from tileproof.proofs.report import ContractError
 
 V4 = "ld.global.v4.b32"
 X1 = "ldmatrix.sync.aligned.m8n8.x1.shared.b16"
-
-
-def bytes_differ(a: Any, b: Any) -> bool:
-    return bool((np.frombuffer(a.tobytes(), np.uint8) != np.frombuffer(b.tobytes(), np.uint8)).any())
 
 
 # Loops and guards.
@@ -242,6 +238,106 @@ def test_a_cluster_knows_its_ctas() -> None:
     assert found.any(axis=1).tolist() == [False, True, True, False]
     with pytest.raises(EmissionError, match="clusters need sm_90"):
         k.ptx("sm_80")
+
+
+def odd_lanes() -> tuple[Kernel, list[Any], Any]:
+    """A group of every other lane: the register layout says which."""
+    k = Kernel("odd_lanes", block=32)
+    a, out = k.parameter("A", (16, 4), "uint32"), k.parameter("Out", (32, 4), "uint32")
+    raw = k.registers("raw", (4,), "uint32", fill=5)
+    mine = raw.declare((16, 4), layout=TileLayout(S[(16, 4) : (2 @ laneid, 1)] + 1 @ laneid))
+    with k.when(laneid % 2 == 1):
+        k.apply(V4, mine, a, scope="warp")
+    k.apply("st.global.v4.b32", out[tx], raw)
+    x = np.arange(64, dtype=np.uint32).reshape(16, 4) + 10
+    expected = np.full((32, 4), 5, np.uint32)
+    for lane in range(1, 32, 2):
+        expected[lane] = x[lane // 2]
+    return k, [x], expected
+
+
+def two_warpgroups() -> tuple[Kernel, list[Any], Any]:
+    k = Kernel("two_warpgroups", block=256)
+    a, out = k.parameter("A", (4, 32, 4), "uint32"), k.parameter("Out", (256, 4), "uint32")
+    raw = k.registers("raw", (4,), "uint32")
+    mine = raw.declare((4, 32, 4), layout=TileLayout(S[(4, 32, 4) : (1 @ wid_in_wg, 1 @ laneid, 1)]))
+    k.apply(V4, mine, a, scope="warpgroup")
+    k.apply("st.global.v4.b32", out[tx], raw)
+    x = np.arange(512, dtype=np.uint32).reshape(4, 32, 4)
+    return k, [x], np.concatenate([x.reshape(128, 4)] * 2)
+
+
+def backwards() -> tuple[Kernel, list[Any], Any]:
+    """What the repeats share is 16 times a negative number."""
+    k = Kernel("backwards", block=64)
+    down = k.scalar("down", 0, 62)
+    a, out = k.parameter("A", (64, 4), "uint32"), k.parameter("Out", (2, 4), "uint32")
+    sm = k.shared("SM", (64, 4), "uint32", align=16)
+    raw = k.registers("raw", (2, 4), "uint32")
+    k.apply(V4, raw[0], a[tx])
+    k.apply("st.shared.v4.b32", sm[tx], raw[0])
+    k.raw("bar.sync 0;")
+    k.apply("ld.shared.v4.b32", raw, sm[62 - down : 64 - down])
+    with k.when(tx == 0):
+        k.apply("st.global.v4.b32", out, raw)
+    x = np.arange(256, dtype=np.uint32).reshape(64, 4)
+    return k, [60, x], x[2:4]
+
+
+def ring() -> tuple[Kernel, list[Any], Any]:
+    """A 64-bit count of turns around a ring of 63 rows."""
+    k = Kernel("ring", block=64)
+    turn = k.scalar("turn", 0)
+    a, out = k.parameter("A", (63, 4), "uint32"), k.parameter("Out", (4,), "uint32")
+    sm = k.shared("SM", (63, 4), "uint32", align=16)
+    raw = k.registers("raw", (4,), "uint32")
+    with k.when(tx < 63):
+        k.apply(V4, raw, a[tx])
+        k.apply("st.shared.v4.b32", sm[tx], raw)
+    k.raw("bar.sync 0;")
+    k.apply("ld.shared.v4.b32", raw, sm[turn % 63])
+    with k.when(tx == 0):
+        k.apply("st.global.v4.b32", out, raw)
+    x = np.arange(252, dtype=np.uint32).reshape(63, 4)
+    return k, [2**40 + 5, x], x[(2**40 + 5) % 63]
+
+
+def swizzled() -> tuple[Kernel, list[Any], Any]:
+    """Rows of 64 halves under the 128-byte swizzle, as four pairs of matrices."""
+    k = Kernel("swizzled", block=32)
+    a, out = k.parameter("A", (8, 64), "uint16"), k.parameter("Out", (32, 8), "uint32")
+    layout = TileLayout(S[(8, 64) : (64, 1)], Swizzle(3, 3, 3))
+    sm = k.shared("SM", (8, 64), "uint16", layout=layout, align=1024)
+    pieces = k.registers("pieces", (2, 4), "uint32")
+    spread = pieces.declare((32, 2, 4), layout=TileLayout(S[(32, 2, 4) : (1 @ laneid, 4, 1)]))
+    k.apply(V4, spread, a.view("uint32").view(2, 32, 4).permute(1, 0, 2), scope="warp")
+    whole = sm.rearrange("(h r) (c e) -> h r c e", h=2, e=8)
+    rows = whole.view("uint32").rearrange("h r c w -> (r c) h w")
+    k.apply("st.shared.v4.b32", rows, spread, scope="warp")
+    k.raw("bar.sync 0;")
+    mine = k.registers("mine", (8,), "uint32")
+    fragment = mine.declare((4, 2, 8, 4), layout=TileLayout(S[(4, 2, 8, 4) : (2, 1, 4 @ laneid, 1 @ laneid)]))
+    tiles = sm.rearrange("r (k m e) -> k m r e", k=4, m=2).view("uint32")
+    k.apply("ldmatrix.sync.aligned.m8n8.x2.shared.b16", fragment, tiles, scope="warp")
+    k.apply("st.global.b32", out[tx].view(8, 1), mine.view(8, 1))
+    x = np.arange(512, dtype=np.uint16).reshape(8, 64)
+    words = x.view(np.uint32)
+    expected = np.zeros((32, 8), np.uint32)
+    for lane in range(32):
+        for matrix in range(8):
+            expected[lane, matrix] = words[lane // 4, 4 * matrix + lane % 4]
+    return k, [x], expected
+
+
+@pytest.mark.parametrize(
+    "build", [odd_lanes, two_warpgroups, backwards, ring, swizzled], ids=lambda f: f.__name__
+)
+def test_the_numbers_of_a_kernel(build: Callable[[], tuple[Kernel, list[Any], Any]]) -> None:
+    k, arguments, expected = build()
+    found = np.zeros_like(expected)
+    k.simulate(*arguments, found)
+    assert (found == expected).all()
+    assert k.assemble("sm_90a").image
 
 
 @settings(max_examples=30)

@@ -74,7 +74,7 @@ def participation(call: Call, active: Any, extents: tuple[int, ...]) -> Particip
     inside = (warp_rank < wanted_warps) & (lane_rank < wanted_lanes)
     uncovered = unit & ~inside
     if call.collective:
-        gap = (some_warp & ~unit.all(axis=-1)).any(axis=-1)
+        gap = (some_warp & (warp_rank[..., 0] < wanted_warps) & ~unit.all(axis=-1)).any(axis=-1)
     else:
         needed = some_warp[..., None] & some_lane[..., None, :] & inside
         gap = (needed & ~unit).any(axis=(-1, -2)) | (wanted_lanes > some_lane.sum(axis=-1))

@@ -85,6 +85,7 @@ FAILURES = [
     ("x = '\x00'", "null bytes"),
     ("import sys\nsys.exit(0)", "program.py: ended itself by SystemExit(0) before its reports could be read"),
     ("def f(): return f()\nf()", "RecursionError: maximum recursion depth exceeded"),
+    ("raise GeneratorExit", "program.py:5: GeneratorExit"),
     ("a[0:4].permute(1)", "program.py:5: A: permute needs each of the dimensions 0..0 once"),
     ("tp.check('ld.nosuch', r, a)", "program.py:5: 'ld.nosuch': '.nosuch' (qualifier 1)"),
     ("tp.check('ld.global.b32', r)", "program.py:5: ld.global.b32 takes 2 operands"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,29 +10,22 @@ from tileproof.errors import LayoutError
 from tileproof.layouts.index import Leaf, arguments_first
 
 
-def _python(op: str) -> Callable[..., Any]:
-    return {
-        "add": lambda a, b: a + b,
-        "mul": lambda a, b: a * b,
-        "div": lambda a, b: a // b,
-        "mod": lambda a, b: a % b,
-        "xor": lambda a, b: a ^ b,
-        "and": lambda a, b: a & b,
-        "or": lambda a, b: a | b,
-        "min": min,
-        "max": max,
-        "select": lambda c, a, b: a if c else b,
-        "eq": lambda a, b: a == b,
-        "lt": lambda a, b: a < b,
-        "not": lambda a: not a,
-        "all": lambda *items: all(items),
-        "any": lambda *items: any(items),
-    }[op]
-
-
-_PYTHON = {
-    op: _python(op)
-    for op in "add mul div mod xor and or min max select eq lt not all any".split()
+_PYTHON: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "mul": operator.mul,
+    "div": operator.floordiv,
+    "mod": operator.mod,
+    "xor": operator.xor,
+    "and": operator.and_,
+    "or": operator.or_,
+    "min": min,
+    "max": max,
+    "select": lambda condition, a, b: a if condition else b,
+    "eq": operator.eq,
+    "lt": operator.lt,
+    "not": operator.not_,
+    "all": lambda *items: all(items),
+    "any": lambda *items: any(items),
 }
 
 

@@ -51,6 +51,21 @@ class Leaf:
     uniform: Uniformity = "grid"
     copy: int = 0
 
+    def __hash__(self) -> int:
+        # Variables are looked up far more often than they are made.
+        found: int | None = self.__dict__.get("_hash")
+        if found is None:
+            found = hash(self._fields())
+            object.__setattr__(self, "_hash", found)
+        return found
+
+    def __reduce__(self) -> tuple[type[Leaf], tuple[Any, ...]]:
+        # A remembered hash is good in its own process only: text hashes differently in the next.
+        return Leaf, self._fields()
+
+    def _fields(self) -> tuple[Any, ...]:
+        return self.name, self.kind, self.lo, self.hi, self.multiple_of, self.uniform, self.copy
+
     @property
     def label(self) -> str:
         """The name as a report prints it: copies of one variable get primes."""
@@ -273,8 +288,8 @@ def _shift_amount(bits: object) -> int:
 
 
 def const(value: int) -> Index:
-    found = _interned.get(("const", value))
-    return found if found is not None else _intern(Index, "const", (value,), ("const", value))
+    result: Index = _intern(Index, "const", (value,), ("const", value))
+    return result
 
 
 def truth(value: bool) -> Relation:
@@ -374,7 +389,7 @@ def minimum(a: IndexLike, b: IndexLike) -> Index:
     x, y = as_index(a), as_index(b)
     if x.op == "const" and y.op == "const":
         return const(min(x.args[0], y.args[0]))
-    return x if x is y else _intern(Index, "min", (x, y), ("min", x.uid, y.uid))  # type: ignore[no-any-return]
+    return x if x is y else _intern(Index, "min", (x, y), ("min", x.uid, y.uid))
 
 
 def maximum(a: IndexLike, b: IndexLike) -> Index:
@@ -382,7 +397,7 @@ def maximum(a: IndexLike, b: IndexLike) -> Index:
     x, y = as_index(a), as_index(b)
     if x.op == "const" and y.op == "const":
         return const(max(x.args[0], y.args[0]))
-    return x if x is y else _intern(Index, "max", (x, y), ("max", x.uid, y.uid))  # type: ignore[no-any-return]
+    return x if x is y else _intern(Index, "max", (x, y), ("max", x.uid, y.uid))
 
 
 def select(condition: Relation, a: IndexLike, b: IndexLike) -> Index:
@@ -390,7 +405,7 @@ def select(condition: Relation, a: IndexLike, b: IndexLike) -> Index:
     c, x, y = as_relation(condition), as_index(a), as_index(b)
     if c.op == "truth":
         return x if c.args[0] else y
-    return x if x is y else _intern(Index, "select", (c, x, y), ("select", c.uid, x.uid, y.uid))  # type: ignore[no-any-return]
+    return x if x is y else _intern(Index, "select", (c, x, y), ("select", c.uid, x.uid, y.uid))
 
 
 def equal(a: Index, b: Index) -> Relation:

@@ -408,6 +408,8 @@ def decide(relation: Relation) -> Relation:
         return ix.conjunction(decide(a) for a in args)
     if op == "any":
         return ix.disjunction(decide(a) for a in args)
+    if op == "eq":
+        args = _unswizzled(*args)
     difference = combine(normal(args[0]), normal(args[1]), -1)
     difference = _collapse_division(difference)
     lo, hi = difference.bounds()
@@ -426,3 +428,31 @@ def decide(relation: Relation) -> Relation:
     negative = Affine(max(0, -difference.constant), {t: -c for t, c in difference.terms.items() if c < 0})
     left, right = _build(positive), _build(negative)
     return ix.equal(left, right) if op == "eq" else ix.less(left, right)
+
+
+def _unswizzled(a: Index, b: Index) -> tuple[Index, Index]:
+    """What one swizzle makes of two numbers is equal where the numbers are: a swizzle is a permutation."""
+    x, y = a, b
+    while x.op == y.op and x.op in ("add", "mul") and x.args[1] is y.args[1] and x.args[1].op == "const":
+        x, y = x.args[0], y.args[0]
+    if x.op == y.op == "xor":
+        one, other = _swizzle_of(x), _swizzle_of(y)
+        if one is not None and one == other:
+            return x.args[0], y.args[0]
+    return a, b
+
+
+def _swizzle_of(node: Index) -> tuple[int, int, int] | None:
+    """``(up, picked, down)`` if the node is ``v ^ v // up % picked * down`` and a permutation of ``v``."""
+    value, rest, up, down = node.args[0], node.args[1], 1, 1
+    if rest.op == "mul" and rest.args[1].op == "const":
+        rest, down = rest.args[0], rest.args[1].args[0]
+    if rest.op != "mod" or rest.args[1].op != "const":
+        return None
+    rest, picked = rest.args[0], rest.args[1].args[0]
+    if rest.op == "div" and rest.args[1].op == "const":
+        rest, up = rest.args[0], rest.args[1].args[0]
+    powers = all(n > 0 and n & (n - 1) == 0 for n in (up, picked, down))
+    # The bits that are read and the bits that are changed must not meet.
+    apart = picked * up <= down or picked * down <= up
+    return (up, picked, down) if rest is value and powers and apart else None

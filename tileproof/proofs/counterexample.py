@@ -48,20 +48,22 @@ def cheap_counterexample(question: Question) -> dict[Leaf, int] | None:
         return {} if question.claim.value is False and question.premise.value is True else None
     import numpy as np
 
-    sizes = []
+    sizes, starts = [], []
     for v in variables:
         if v.lo is None or v.hi is None or v.lo < 0:
             return None
         sizes.append((v.hi - v.lo) // v.multiple_of + 1)
+        starts.append(v.lo)
     if prod(sizes) > ENUMERABLE or not _small(question):
         return None
-    grid = np.ix_(*[np.arange(n, dtype=np.int64) * v.multiple_of + v.lo for n, v in zip(sizes, variables, strict=True)])
+    steps = [v.multiple_of for v in variables]
+    grid = np.ix_(*[np.arange(n, dtype=np.int64) * k + lo for n, k, lo in zip(sizes, steps, starts, strict=True)])
     fails = np.broadcast_to(evaluate_array(question.denial, dict(zip(variables, grid, strict=True))), sizes)
     first = int(np.argmax(fails))
     if not fails.flat[first]:
         return None
     point = np.unravel_index(first, sizes)
-    return {v: int(p) * v.multiple_of + (v.lo or 0) for v, p in zip(variables, point, strict=True)}
+    return {v: int(p) * k + lo for v, p, k, lo in zip(variables, point, steps, starts, strict=True)}
 
 
 def _small(question: Question) -> bool:

@@ -80,7 +80,7 @@ def _failures_told(path: Path) -> Iterator[None]:
     """Turns what ends a program into a :class:`SpecError` with its place, except a contract that fails."""
     try:
         yield
-    except ContractError:
+    except (ContractError, KeyboardInterrupt):
         raise
     except SystemExit as error:
         code = error.code
@@ -90,7 +90,7 @@ def _failures_told(path: Path) -> Iterator[None]:
     except SyntaxError as error:
         place = f"{error.filename}:{error.lineno}" if error.filename else str(path)
         raise SpecError(f"{place}: SyntaxError: {error.msg}") from error
-    except Exception as error:
+    except BaseException as error:
         # The program is the user's and may fail in any way.
         raise SpecError(f"{_place(path, error)}: {_told(error)}") from error
 
@@ -107,14 +107,14 @@ def _own_folder(path: Path) -> Iterator[None]:
             sys.path.remove(folder)
 
 
-def _place(path: Path, error: Exception) -> str:
+def _place(path: Path, error: BaseException) -> str:
     """The last line of the program itself that was running."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(path)]
     return f"{path}:{lines[-1]}" if lines else str(path)
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     if isinstance(error, TileproofError):
         return str(error)
     return "".join(traceback.format_exception_only(error)).strip()
