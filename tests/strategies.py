@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from tileproof.layouts import index as ix
 from tileproof.layouts.axes import AXES, Strided, m
-from tileproof.layouts.index import Expression, Index, Leaf, Relation, const, leaves, symbol
+from tileproof.layouts.index import Expression, Index, Leaf, Relation, const
 from tileproof.layouts.layout import Spec, TileLayout, factors
 from tileproof.layouts.swizzle import Swizzle
+from tileproof.layouts.symbols import symbol
+from tileproof.layouts.traverse import leaves
 
 I, J, K, N, U = BOUNDED_AND_NOT = (  # noqa: E741 - a loop index by its usual name
     symbol("i", 0, 31),

@@ -20,9 +20,10 @@ from tileproof.layouts.axes import (
     wgid,
     wid_in_wg,
 )
-from tileproof.layouts.index import cast, maximum, minimum, select, symbol, truncdiv, truncmod
+from tileproof.layouts.index import maximum, minimum, select
 from tileproof.layouts.layout import R, S, TileLayout
 from tileproof.layouts.swizzle import Swizzle
+from tileproof.layouts.symbols import cast, symbol, truncdiv, truncmod
 from tileproof.layouts.tensor import tensor
 from tileproof.proofs.check import check, prove
 from tileproof.proofs.report import ContractError, Report

@@ -9,13 +9,14 @@ import pytest
 
 import tileproof as tp
 from tests.contracts.calls import memory, registers
-from tileproof import R, S, TileLayout, cbx, cby, laneid, tid_in_wg, tx, ty, warpid, wgid, wid_in_wg
+from tileproof import R, cbx, cby, laneid, tid_in_wg, tx, ty, warpid, wgid, wid_in_wg
 from tileproof.contracts.call import Call, Operand, Unfit, parameter
 from tileproof.contracts.grammar import resolve
 from tileproof.contracts.launch import Launch, Thread
 from tileproof.errors import CallError
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import Leaf, const, leaf, leaves
+from tileproof.layouts.index import Leaf, const, leaf
+from tileproof.layouts.traverse import leaves
 from tileproof.layouts.view import ViewOperations
 
 LD, LDMATRIX = resolve("ld.global.v4.b32"), resolve("ldmatrix.sync.aligned.m8n8.x1.shared.b16")

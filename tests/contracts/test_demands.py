@@ -25,7 +25,8 @@ from tests.contracts.calls import (
 from tileproof import cbx, cby, cbz, laneid, tid_in_wg, tx, ty, warpid, wgid, wid_in_wg
 from tileproof.errors import CallError
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import Relation, leaves
+from tileproof.layouts.index import Relation
+from tileproof.layouts.traverse import leaves
 
 LDMATRIX = "ldmatrix.sync.aligned.m8n8.x1.shared.b16"
 OWNERS = (4 @ laneid, 1 @ laneid)

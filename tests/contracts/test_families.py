@@ -15,7 +15,8 @@ from tileproof.contracts.families import Family, contract, load
 from tileproof.contracts.grammar import enumerate_spellings, resolve, table
 from tileproof.contracts.issue import Memory, Registers, Scalar
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import Leaf, leaves
+from tileproof.layouts.index import Leaf
+from tileproof.layouts.traverse import leaves
 
 OWNERS = (4 @ laneid, 1 @ laneid)
 

@@ -12,7 +12,8 @@ from tileproof import laneid, tid_in_wg, tx, ty, tz, warpid, wgid, wid_in_wg
 from tileproof.contracts.launch import SCOPES, Launch, Thread, shared_by
 from tileproof.errors import CallError, LayoutError
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import Leaf, const, leaf, leaves, truth
+from tileproof.layouts.index import Leaf, const, leaf, truth
+from tileproof.layouts.traverse import leaves
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,9 @@ from tileproof.contracts.launch import Launch
 from tileproof.contracts.width import exact_points, fits, index_bits, wrap_points
 from tileproof.errors import CallError
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import Index, Leaf, const, floordiv, symbol
+from tileproof.layouts.index import Index, Leaf, const, floordiv
 from tileproof.layouts.normal import simplify
+from tileproof.layouts.symbols import symbol
 
 I, J, N = symbol("i", 0, 2**20), symbol("j", -5, 2**20), symbol("n")
 

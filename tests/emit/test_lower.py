@@ -16,19 +16,10 @@ from tileproof.emit.lower import Lowering, Register, keeps_meaning, special, wid
 from tileproof.errors import EmissionError
 from tileproof.layouts import index as ix
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import (
-    Index,
-    Leaf,
-    Relation,
-    const,
-    leaf,
-    leaves,
-    maximum,
-    minimum,
-    select,
-    symbol,
-)
+from tileproof.layouts.index import Index, Leaf, Relation, const, leaf, maximum, minimum, select
 from tileproof.layouts.normal import decide, simplify
+from tileproof.layouts.symbols import symbol
+from tileproof.layouts.traverse import leaves
 from tileproof.simulate import simulate
 
 LARGE = symbol("large", -(2**31), 2**31 - 1)

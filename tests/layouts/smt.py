@@ -6,7 +6,8 @@ from typing import Any
 
 import z3
 
-from tileproof.layouts.index import Expression, leaves, postorder
+from tileproof.layouts.index import Expression
+from tileproof.layouts.traverse import leaves, postorder
 
 WIDTH = 24
 """Bits of the bit-vectors: what is put in stays below 2**20, so that no sum or product of it wraps around."""

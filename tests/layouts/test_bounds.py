@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.strategies import I, J, K, N, U, indices, points
 from tileproof.layouts.bounds import bounds, congruence, is_multiple
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import Index, const, maximum, minimum, select, symbol
+from tileproof.layouts.index import Index, const, maximum, minimum, select
+from tileproof.layouts.symbols import symbol
 
 
 @given(indices(), st.integers(0, 10**6))
@@ -49,7 +50,10 @@ BOUNDS: list[tuple[Index, tuple[int | None, int | None]]] = [
     (I | 64, (64, 95)),
     (J & 6, (0, 6)),
     (J & U, (None, None)),
-    (J ^ I, (None, None)),
+    (J ^ I, (-32, 31)),
+    (J & (J - 20), (-32, 31)),
+    (J | symbol("q", -128, 127), (-128, 127)),
+    (J ^ symbol("q", -129, 127), (-256, 255)),
     (minimum(I, U), (None, 31)),
     (maximum(I, U), (0, None)),
     (minimum(I, J), (-5, 15)),

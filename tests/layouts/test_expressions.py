@@ -19,7 +19,9 @@ from tileproof.layouts.expressions import (
     require_name,
     thread_names,
 )
-from tileproof.layouts.index import Index, Relation, as_index, leaf, leaves, symbol
+from tileproof.layouts.index import Index, Relation, as_index, leaf
+from tileproof.layouts.symbols import symbol
+from tileproof.layouts.traverse import leaves
 
 SI, SJ, SN = symbol("i", 0, 63), symbol("j", -8, 8), symbol("n", 1, 100)
 NAMES = {"i": SI, "j": SJ, "n": SN}

@@ -15,10 +15,12 @@ from tests.strategies import layouts, regroupings
 from tileproof.errors import LayoutError
 from tileproof.layouts.axes import AXES, Axis, axis, laneid, m, tx, warpid
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import Index, as_index, const, leaf, leaves, symbol
+from tileproof.layouts.index import Index, as_index, const, leaf
 from tileproof.layouts.layout import R, S, Spec, TileLayout, row_major
 from tileproof.layouts.normal import simplify
 from tileproof.layouts.swizzle import Swizzle
+from tileproof.layouts.symbols import symbol
+from tileproof.layouts.traverse import leaves
 
 N = symbol("n", 1, 64)
 

@@ -11,18 +11,11 @@ from hypothesis import strategies as st
 from tests.layouts.smt import always_equal
 from tests.strategies import I, J, K, N, U, indices, points, relations
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import (
-    Index,
-    Relation,
-    const,
-    leaves,
-    maximum,
-    minimum,
-    select,
-    substitute,
-    symbol,
-)
+from tileproof.layouts.index import Index, Relation, const, maximum, minimum, select
 from tileproof.layouts.normal import decide, normal, simplify
+from tileproof.layouts.swizzle import Swizzle
+from tileproof.layouts.symbols import symbol
+from tileproof.layouts.traverse import leaves, substitute
 
 X = symbol("x", 0, 7)
 Y = symbol("y", 0, 3)
@@ -116,6 +109,11 @@ BIT_RULES: dict[str, tuple[Index, Index]] = {
     "xor with itself": (B ^ (B + 0), const(0)),
     "high bits pass through": ((8 * B + X) ^ Y, 8 * B + (X ^ Y)),
     "low bits pass through": ((4 * X + Y) ^ (4 * W), Y + ((4 * X) ^ (4 * W))),
+    "low bits pass through below the smallest step": (
+        (24 * X + 2 * Y + W) ^ (16 * V),
+        W + ((24 * X + 2 * Y) ^ (16 * V)),
+    ),
+    "low bits pass through beside a number": ((W + 2) ^ (2 * X), W + (2 ^ (2 * X))),
 }
 
 
@@ -217,3 +215,18 @@ def test_decisions(name: str) -> None:
     relation, after = RELATIONS[name]
     assert repr(decide(relation)) == after
     assert always_equal(relation, decide(relation), bits=False)
+
+
+@pytest.mark.parametrize(("bits", "base", "shift"), [(1, 0, 1), (3, 2, 3), (2, 1, 4), (2, 0, -2), (2, 3, -5)])
+def test_a_swizzle_keeps_numbers_apart(bits: int, base: int, shift: int) -> None:
+    swizzle = Swizzle(bits, base, shift)
+    one, other = 8 * X + Y, 5 * V + W
+    relation = 4 * swizzle.apply(one) + 12 == 4 * swizzle.apply(other) + 12
+    assert decide(relation) is decide(one == other)
+    assert always_equal(relation, decide(relation), bits=True)
+
+
+def test_two_swizzles_do_not_keep_numbers_apart() -> None:
+    relation = Swizzle(1, 0, 1).apply(X) == Swizzle(1, 1, 1).apply(Y)
+    assert decide(relation) is not decide(X == Y)
+    assert always_equal(relation, decide(relation), bits=True)

@@ -13,10 +13,11 @@ from tileproof.errors import LayoutError
 from tileproof.layouts import index as ix
 from tileproof.layouts.axes import TCol, laneid, warpid
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import as_index, const, leaf, leaves
+from tileproof.layouts.index import as_index, const, leaf
 from tileproof.layouts.layout import R, S, TileLayout
 from tileproof.layouts.swizzle import Swizzle
 from tileproof.layouts.text import layout_text, parse_layout
+from tileproof.layouts.traverse import leaves
 
 
 def layout(spec: Any, swizzle: Swizzle | None = None) -> TileLayout:

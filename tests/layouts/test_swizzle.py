@@ -11,8 +11,9 @@ from tests.layouts.smt import always_equal
 from tests.strategies import swizzles
 from tileproof.errors import LayoutError
 from tileproof.layouts.evaluate import evaluate, evaluate_array
-from tileproof.layouts.index import Leaf, const, leaf, symbol
+from tileproof.layouts.index import Leaf, const, leaf
 from tileproof.layouts.swizzle import Swizzle
+from tileproof.layouts.symbols import symbol
 
 OFFSET = Leaf("offset")
 

@@ -15,17 +15,8 @@ from tests.strategies import BOUNDED_AND_NOT, I, J, K, N, U, indices, points, re
 from tileproof.errors import LayoutError
 from tileproof.layouts.bounds import bounds, is_multiple
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import (
-    Expression,
-    Index,
-    as_index,
-    as_relation,
-    leaves,
-    maximum,
-    minimum,
-    select,
-    symbol,
-)
+from tileproof.layouts.index import Expression, Index, as_index, as_relation, maximum, minimum, select
+from tileproof.layouts.symbols import symbol
 from tileproof.layouts.sympy_reading import (
     GREATEST_POWER,
     bitand,
@@ -35,6 +26,7 @@ from tileproof.layouts.sympy_reading import (
     to_sympy,
     xor,
 )
+from tileproof.layouts.traverse import leaves
 
 P = sympy.Symbol("p", integer=True)
 Q = sympy.Symbol("q", integer=True, positive=True)

@@ -10,11 +10,13 @@ import pytest
 from tileproof.errors import LayoutError
 from tileproof.layouts.bounds import congruence
 from tileproof.layouts.dtypes import BITS, dtype_bits, dtype_name
-from tileproof.layouts.index import const, leaves, symbol
+from tileproof.layouts.index import const
 from tileproof.layouts.layout import S, TileLayout
 from tileproof.layouts.normal import simplify
 from tileproof.layouts.swizzle import Swizzle
+from tileproof.layouts.symbols import symbol
 from tileproof.layouts.tensor import GLOBAL_ALIGNMENT, Tensor, tensor
+from tileproof.layouts.traverse import leaves
 
 N = symbol("n", 1, 64)
 

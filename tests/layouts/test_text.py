@@ -19,16 +19,10 @@ from tileproof.errors import LayoutError
 from tileproof.layouts import index as ix
 from tileproof.layouts.axes import laneid, m, warpid
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import (
-    Expression,
-    const,
-    maximum,
-    minimum,
-    select,
-    symbol,
-)
+from tileproof.layouts.index import Expression, const, maximum, minimum, select
 from tileproof.layouts.layout import Spec, TileLayout
 from tileproof.layouts.swizzle import Swizzle
+from tileproof.layouts.symbols import symbol
 from tileproof.layouts.text import WRITTEN_OUT, cute_text, expression_text, parse_layout
 
 A = symbol("a", 0, 7)

@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 from tileproof.errors import LayoutError
 from tileproof.layouts.axes import laneid, m
 from tileproof.layouts.evaluate import evaluate, evaluate_array
-from tileproof.layouts.index import Leaf, const, leaves, symbol
+from tileproof.layouts.index import Leaf, const
 from tileproof.layouts.layout import R, S, TileLayout
 from tileproof.layouts.normal import simplify
 from tileproof.layouts.swizzle import Swizzle
+from tileproof.layouts.symbols import symbol
 from tileproof.layouts.tensor import Tensor, tensor
+from tileproof.layouts.traverse import leaves
 from tileproof.layouts.view import View
 
 Offsets = npt.NDArray[np.int64]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tileproof.errors import LayoutError
-from tileproof.layouts.index import symbol
 from tileproof.layouts.layout import S, TileLayout
+from tileproof.layouts.symbols import symbol
 from tileproof.layouts.tensor import tensor
 
 P, J = symbol("i", 0, 12), symbol("j", 0, 3)

@@ -117,7 +117,9 @@ def _hazards(outcome: Outcome, report: tp.Report, *, strict: bool) -> list[str]:
 def _replays(call: Call, misled: bool, report: tp.Report) -> list[str]:
     replay = Replay(call, participates=not misled)
     faults = []
-    for finding in (*report.findings, *report.hazards):
+    # Whom a mistaken group pairs up is nobody's business.
+    hazards = () if misled else report.hazards
+    for finding in (*report.findings, *hazards):
         example = finding.counterexample
         # A demand that the shape of the call decides names no point.
         pointed = finding.obligation.needed[1] or finding.obligation.found[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tileproof as tp
-from tests.oracle.description import Call, Operand
+from tests.oracle.description import Call, Operand, Region
 from tests.oracle.terms import Term
 from tileproof.layouts.axes import axis
 from tileproof.layouts.index import conjunction, disjunction
@@ -59,11 +59,15 @@ def view(operand: Operand, symbols: dict[str, Any]) -> ViewOperations:
     else:
         storage = tp.tensor(operand.name + "_storage", (backing.elements,), dtype, space, align=operand.align)  # type: ignore[arg-type]
         made = storage.declare(shape, layout=layout, at=built(backing.at, symbols), name=operand.name)
-    items = []
+    items: list[Any] = []
     for region, size in zip(operand.region, shape, strict=True):
         start = built(region.start, symbols)
-        whole = isinstance(start, int) and start == 0 and isinstance(size, int) and region.extent == size
-        items.append(start if region.extent is None else slice(None) if whole else slice(start, start + region.extent))
+        if region.extent is None:
+            items.append(start)
+        elif region == Region(0, size):
+            items.append(slice(None))
+        else:
+            items.append(slice(start, start + region.span, None if region.step == 1 else region.step))
     made = made[tuple(items)]
     if operand.read_as is not None:
         made = made.view(f"uint{operand.read_as}")

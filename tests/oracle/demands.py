@@ -115,7 +115,7 @@ def torn(call: Call, operand: Operand) -> bool:
     coordinates = []
     own = iter(at)
     for region, start in zip(operand.region, starts(operand, known), strict=True):
-        coordinates.append(start if region.extent is None else start + next(own))
+        coordinates.append(start if region.extent is None else start + next(own) * region.step)
     for axis, found in tensor_place(operand, coordinates, known).items():
         whole = np.broadcast_to(found, np.broadcast_shapes(np.shape(found), at[-1].shape))
         parts = whole.reshape(*whole.shape[:-1], -1, ratio)
@@ -297,7 +297,7 @@ class _Judgement:
         """Where each region leaves its dimension."""
         for region, start, extent in zip(operand.region, starts(operand, self.known), operand.shape, strict=True):
             size = value(extent, self.known)
-            yield np.asarray((start < 0) | (start + (region.extent or 1) > size) | (size < 1))
+            yield np.asarray((start < 0) | (start + region.span > size) | (size < 1))
 
     def _bounds(self, operand: Operand) -> None:
         for outside in self._outside(operand):

@@ -55,10 +55,19 @@ class Backing:
 
 @dataclass(frozen=True)
 class Region:
-    """``extent`` elements of one dimension from ``start``; without an extent one, whose dimension disappears."""
+    """Every ``step``-th of one dimension from ``start`` on, ``extent`` elements in all.
+
+    Without an extent one element, whose dimension disappears.
+    """
 
     start: Term
     extent: int | None
+    step: int = 1
+
+    @property
+    def span(self) -> int:
+        """From the first to the last, both included."""
+        return ((self.extent or 1) - 1) * self.step + 1
 
 
 @dataclass(frozen=True)

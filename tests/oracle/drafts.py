@@ -26,10 +26,11 @@ class Dim:
     size: Term
     start: Term = 0
     hidden: bool = False
+    step: int = 1
 
     @property
     def whole(self) -> bool:
-        return not self.hidden and self.start == 0 and isinstance(self.size, int)
+        return not self.hidden and self.start == 0 and self.step == 1 and isinstance(self.size, int)
 
     @property
     def on_storage(self) -> bool:
@@ -76,7 +77,7 @@ class OperandDraft:
                 shape[-1], region[-1] = size, Region(0, size)
             else:
                 shape.append(dim.size)
-                region.append(Region(dim.start, None if dim.hidden else extent))
+                region.append(Region(dim.start, None if dim.hidden else extent, dim.step))
             mergeable = whole
             factors += dim.factors
         shown = [p for p in placed if not self.dims[p].hidden]

@@ -29,7 +29,10 @@ def generate(family: str, choices: Choices) -> Call:
     draft.registers = _registers(draft, slabs, outer, inner)
     draft.memory = _memory(draft, outer, inner)
     if choices.chance(8) and not draft.collective:
-        draft.pred = choices.among(("<", "lane", 7), ("==", ("%", draft.symbol(0, 5), 2), 0), ("<", "tx", draft.symbol(1, 9)))
+        draft.pred = choices.among(
+            ("<", "lane", 7), ("==", ("%", draft.symbol(0, 5), 2), 0), ("<", "tx", draft.symbol(1, 9)),
+            ("<", draft.symbol(0, 3, uniform="thread"), 2),
+        )  # fmt: skip
     if len(draft.symbols) > 1 and choices.chance(30):
         one, two = draft.symbols[0].name, draft.symbols[1].name
         draft.assume = choices.among(("<", one, two), ("<", ("+", one, two), 4), ("==", ("%", one, 2), 0))
@@ -51,7 +54,7 @@ def _opcode(family: str, c: Choices) -> CallDraft:
         )
     scope = c.among("thread", "warp", "cta", "warpgroup")
     bits, count = c.among(*_ACCESSES)
-    space = "global" if bits * count == 256 else c.among("global", "shared", "global", "local", "shared::cta")
+    space = "global" if bits * count == 256 else c.among("global", "shared", "global", "local", "shared::cta", *(["const"] if family == "ld" else []))
     sizes = {
         "thread": (1, 32, 33, 64, 7, 128), "warp": (32, 64, 128, 8), "cta": (64, 32, 96, 128, 256, 8), "warpgroup": (128, 256),
     }  # fmt: skip
@@ -85,6 +88,8 @@ def guard(draft: CallDraft) -> Term:
         ("<", warp, c.among(1, 2)), (">=", warp, 1), ("==", warp, c.below(3)), ("==", ("%", warp, 2), c.below(2)),
         ("<", warp, draft.symbol(0, 3) if c.chance(50) else 3), ("not", ("==", warp, 1)),
     )  # fmt: skip
+    if draft.scope == "thread" and c.chance(10):
+        return ("<", draft.symbol(0, 3, uniform=c.among("thread", "warp")), c.between(1, 2))
     both: tuple[Term, ...] = (
         ("<", "tx", c.among(32, 64, 40, 16)), ("<", "tx", draft.symbol(0, 96, 32) if c.chance(50) else draft.threads),
         (">=", "tx", 32), ("<", ("+", ("*", "warp", 32), "lane"), 64),
@@ -254,8 +259,8 @@ def _memory(draft: CallDraft, outer: list[tuple[str, int]], inner: list[tuple[st
     for dim in dims[:-1]:
         if not dim.hidden and c.chance(12):
             # A part of a longer dimension.
-            room = c.between(1, 4)
-            dim.size = dim.extent + room
+            room, dim.step = c.between(1, 4), c.among(1, 1, 1, 2)
+            dim.size = (dim.extent - 1) * dim.step + 1 + room
             dim.start = draft.within(room, threads=not draft.collective)
     if c.chance(12):
         room = c.between(1, 3) * row

@@ -89,17 +89,20 @@ def _register_stride(draft: CallDraft) -> None:
 def _half_register(draft: CallDraft) -> None:
     """Registers declared in halves, from an odd one on or with odd strides."""
     c, registers = draft.choices, draft.registers
-    if draft.bits == 8 or registers.view_bits is not None or draft.collective:
+    if draft.bits == 8 or registers.view_bits is not None or registers.dims[-1].hidden:
         return
-    word = registers.dims[-1]
-    registers.bits, registers.view_bits, registers.placed = draft.bits // 2, draft.bits, None
+    halved = next((d for d in registers.dims if d.role == "matrix"), registers.dims[-1])
+    if not halved.on_storage:
+        return
+    registers.bits, registers.view_bits = draft.bits // 2, draft.bits
+    position = registers.dims.index(halved)
+    registers.placed = [*(d for d in range(len(registers.dims)) if d != position), position]
     for dim in registers.dims:
         if dim.on_storage:
             scale = c.among(2, 2, 3)
             dim.factors = [replace(f, stride=("*", f.stride, scale)) for f in dim.factors]
-    word.size = word.extent * 2
-    word.factors = [*[replace(f, extent=word.extent) for f in word.factors[:1]], Factor(2, 1)]
-    word.start = 0
+    halved.size, halved.start, halved.step = halved.extent * 2, 0, 1
+    halved.factors = [*[replace(f, extent=halved.extent) for f in halved.factors[:1]], Factor(2, 1)]
     if c.chance(50):
         registers.offsets.append((c.among(1, 2), "m"))
 

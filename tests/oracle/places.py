@@ -109,7 +109,7 @@ def tensor_coordinates(operand: Operand, at: Sequence[Any], known: Mapping[str, 
     own = iter(at)
     coordinates = []
     for region, start in zip(operand.region, starts(operand, known), strict=True):
-        coordinates.append(start if region.extent is None else start + next(own))
+        coordinates.append(start if region.extent is None else start + next(own) * region.step)
     return coordinates, past
 
 

@@ -222,7 +222,7 @@ class Replay:
         for operand in self.call.operands:
             for region, start, extent in zip(operand.region, starts(operand, point.known), operand.shape, strict=True):
                 size = value(extent, point.known)
-                if start < 0 or start + (region.extent or 1) > size or size < 1:
+                if start < 0 or start + region.span > size or size < 1:
                     return None
         return "every region is inside its dimension"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tileproof as tp
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import Leaf, leaves
+from tileproof.layouts.index import Leaf
+from tileproof.layouts.traverse import leaves
 from tileproof.proofs.discharge import premise_of
 from tileproof.proofs.report import Report
 from tileproof.proofs.verdict import Counterexample, Finding

@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tileproof.layouts.evaluate import evaluate, evaluate_array
-from tileproof.layouts.index import Leaf, Relation, conjunction, leaf, leaves, substitute, symbol, truth
+from tileproof.layouts.index import Leaf, Relation, conjunction, leaf, truth
 from tileproof.layouts.normal import decide
+from tileproof.layouts.symbols import symbol
+from tileproof.layouts.traverse import leaves, substitute
 from tileproof.proofs.sharpen import as_replacement, conjuncts, sharpen
 
 X = symbol("x", -20, 20)

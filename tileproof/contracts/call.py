@@ -20,8 +20,9 @@ from tileproof.errors import CallError, LayoutError
 from tileproof.layouts import axes
 from tileproof.layouts.axes import Axis
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import Index, Leaf, Relation, as_relation, conjunction, const, leaf, leaves
+from tileproof.layouts.index import Index, Leaf, Relation, as_relation, conjunction, const, leaf
 from tileproof.layouts.normal import normal
+from tileproof.layouts.traverse import leaves
 from tileproof.layouts.view import Place, View
 
 COMMON = "contract reference, 'Group, repeat, and atom axes'"

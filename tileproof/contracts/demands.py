@@ -12,19 +12,18 @@ from tileproof.contracts.width import wrap_points
 from tileproof.errors import CallError
 from tileproof.layouts.axes import m
 from tileproof.layouts.index import (
-    Leaf,
     Index,
+    Leaf,
     Relation,
     conjunction,
     const,
     disjunction,
     equal,
     leaf,
-    leaves,
     negate,
-    substitute,
     truth,
 )
+from tileproof.layouts.traverse import leaves, substitute
 
 
 def in_bounds(call: Call, operand: Operand) -> Iterator[Obligation]:

@@ -13,19 +13,9 @@ from typing import Any, Literal, get_args
 
 from tileproof.errors import CallError
 from tileproof.layouts import axes
-from tileproof.layouts.index import (
-    Index,
-    Leaf,
-    Relation,
-    as_relation,
-    conjunction,
-    const,
-    leaf,
-    leaves,
-    substitute,
-    truth,
-)
+from tileproof.layouts.index import Index, Leaf, Relation, as_relation, conjunction, const, leaf, truth
 from tileproof.layouts.normal import decide
+from tileproof.layouts.traverse import leaves, substitute
 
 Scope = Literal["thread", "warp", "warpgroup", "cta", "cluster"]
 SCOPES: tuple[str, ...] = get_args(Scope)

@@ -20,9 +20,9 @@ from tileproof.layouts.index import (
     leaf,
     less,
     negate,
-    substitute,
     truth,
 )
+from tileproof.layouts.traverse import substitute
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from tileproof.contracts.call import Call, Operand
 from tileproof.errors import CallError
 from tileproof.layouts.bounds import bounds
-from tileproof.layouts.index import Index, postorder
+from tileproof.layouts.index import Index
 from tileproof.layouts.normal import simplify
+from tileproof.layouts.traverse import postorder
 
 
 def fits(node: Index, bits: int) -> bool:

@@ -10,7 +10,8 @@ from tileproof.emit.lower import Lowering, width_of
 from tileproof.emit.plan import Address, Plan, Planned, Slots, plan
 from tileproof.emit.registers import REGISTER_TYPES, Register, address_bits, base_register, symbol_register
 from tileproof.errors import CallError
-from tileproof.layouts.index import Leaf, leaves
+from tileproof.layouts.index import Leaf
+from tileproof.layouts.traverse import leaves
 from tileproof.proofs.report import Report
 
 NAMED = 8

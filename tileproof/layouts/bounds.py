@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from math import gcd
 
-from tileproof.layouts.index import Index, Leaf, remembered
+from tileproof.layouts.index import Index, Leaf
+from tileproof.layouts.traverse import remembered
 
 Interval = tuple[int | None, int | None]
 Congruence = tuple[int, int]
@@ -50,9 +51,11 @@ def _bitwise(op: str, a: Interval, b: Interval) -> Interval:
         highs = [x[1] for x, natural in ((a, a_natural), (b, b_natural)) if natural and x[1] is not None]
         if a_natural or b_natural:
             return 0, min(highs) if highs else None
-        return None, None
     if not (a_natural and b_natural):
-        return None, None
+        ends = [x for x in (*a, *b) if x is not None]
+        # In two's complement a result needs no more bits than its operands: -2**k <= a ^ b < 2**k where that holds of both.
+        whole = 1 << max(max(x, ~x).bit_length() for x in ends) if len(ends) == 4 else None
+        return (None, None) if whole is None else (-whole, whole - 1)
     lo = 0 if op == "xor" else max(a[0] or 0, b[0] or 0)
     if a[1] is None or b[1] is None:
         return lo, None

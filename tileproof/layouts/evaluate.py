@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tileproof.errors import LayoutError
-from tileproof.layouts.index import Leaf, arguments_first
-
+from tileproof.layouts.index import Leaf
+from tileproof.layouts.traverse import arguments_first
 
 _PYTHON: dict[str, Callable[..., Any]] = {
     "add": operator.add,

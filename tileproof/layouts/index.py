@@ -19,8 +19,7 @@ import itertools
 import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Literal, Union
 
 from tileproof.errors import LayoutError
 
@@ -72,8 +71,6 @@ class Leaf:
         return self.name + "'" * self.copy
 
 
-_Node = TypeVar("_Node", bound="Expression")
-_Result = TypeVar("_Result")
 
 _serial = itertools.count()
 _interned: dict[tuple[Any, ...], Any] = {}
@@ -466,56 +463,6 @@ def implies(premise: Relation, conclusion: Relation) -> Relation:
     return disjunction((negate(premise), conclusion))
 
 
-# Casts and C-like division are derived: they need no operator, hence no reading, of their own.
-
-
-def cast(value: IndexLike, bits: int, *, signed: bool = True) -> Index:
-    """The value after conversion to a ``bits`` wide machine integer: it wraps around modulo ``2**bits``."""
-    if bits < 1:
-        raise LayoutError(f"a machine integer has at least one bit, got {bits}")
-    half = 1 << (bits - 1) if signed else 0
-    return (as_index(value) + half) % (1 << bits) - half
-
-
-def truncdiv(a: IndexLike, b: IndexLike) -> Index:
-    """Division that rounds to zero, as ``div.s32`` (PTX ISA 9.7.1.8) and C do; the divisor must be positive."""
-    x, y = as_index(a), as_index(b)
-    return select(x < 0, -(-x // y), x // y)
-
-
-def truncmod(a: IndexLike, b: IndexLike) -> Index:
-    """Remainder with the sign of the dividend, as ``rem.s32`` (PTX ISA 9.7.1.9) and C do; positive divisor."""
-    x, y = as_index(a), as_index(b)
-    return select(x < 0, -(-x % y), x % y)
-
-
-def symbol(
-    name: str,
-    lo: int | None = None,
-    hi: int | None = None,
-    *,
-    multiple_of: int = 1,
-    uniform: Uniformity = "grid",
-) -> Index:
-    """A runtime integer. ``lo`` and ``hi`` are inclusive bounds; ``multiple_of`` is a divisor of every value.
-
-    ``uniform`` says which threads are sure to see the same value: all of the ``grid`` (a kernel parameter, the
-    default), of a ``cluster``, ``cta`` or ``warp``, or no two (``thread``: something loaded or computed per thread).
-    Raises :class:`LayoutError` when no value is left.
-    """
-    if not name.isidentifier():
-        raise LayoutError(f"a symbol's name must be an identifier, got {name!r}")
-    if multiple_of < 1:
-        raise LayoutError(f"symbol {name}: multiple_of must be at least 1, got {multiple_of}")
-    if uniform not in ("grid", "cluster", "cta", "warp", "thread"):
-        raise LayoutError(f"symbol {name}: uniform must be grid, cluster, cta, warp or thread, got {uniform!r}")
-    lo = None if lo is None else -(-int(lo) // multiple_of) * multiple_of
-    hi = None if hi is None else int(hi) // multiple_of * multiple_of
-    if lo is not None and hi is not None and lo > hi:
-        raise LayoutError(f"symbol {name} has no value: no multiple of {multiple_of} lies in its bounds")
-    return leaf(Leaf(name, "symbol", lo, hi, multiple_of, uniform))
-
-
 def as_index(value: IndexLike | object) -> Index:
     """Any index-like value as an :class:`Index`. Raises :class:`LayoutError` for anything else."""
     if isinstance(value, Index):
@@ -554,116 +501,3 @@ def as_relation(value: Relation | bool | object) -> Relation:
 
         return relation_from_sympy(value)
     raise LayoutError(f"a relation such as n % 4 == 0 is needed, got {value!r}")
-
-
-def postorder(*expressions: Expression) -> list[Any]:
-    """Every node of the expressions once, arguments before what uses them; depth costs no stack."""
-    order: list[Any] = []
-    seen: set[int] = set()
-    stack: list[tuple[Any, bool]] = [(e, False) for e in reversed(expressions)]
-    while stack:
-        node, ready = stack.pop()
-        if ready:
-            order.append(node)
-        elif node.uid not in seen:
-            seen.add(node.uid)
-            stack.append((node, True))
-            if node.op not in ("leaf", "const", "truth"):
-                stack.extend((argument, False) for argument in reversed(node.args))
-    return order
-
-
-def arguments_first(reading: Callable[[Any], object], expression: Expression) -> None:
-    """Apply a reading that remembers its results to each part, for an expression too deep to recurse into."""
-    for part in postorder(expression)[:-1]:
-        reading(part)
-
-
-def remembered(of: type[_Node]) -> Callable[[Callable[[_Node], _Result]], Callable[[_Node], _Result]]:
-    """Make a reading of ``of`` nodes remember, at each node, what it gave (never ``None``); depth costs no stack."""
-
-    def remember(reading: Callable[[_Node], _Result]) -> Callable[[_Node], _Result]:
-        name = reading.__name__
-
-        @wraps(reading)
-        def recall(node: _Node) -> _Result:
-            found: _Result | None = node.memo.get(name)
-            if found is None:
-                try:
-                    found = reading(node)
-                except RecursionError:
-                    arguments_first(lambda part: isinstance(part, of) and recall(part), node)
-                    found = reading(node)
-                node.memo[name] = found
-            return found
-
-        return recall
-
-    return remember
-
-
-def leaves(*expressions: Expression) -> list[Leaf]:
-    """The variables of the expressions, each once, in order of first occurrence."""
-    found: dict[Leaf, None] = {}
-    seen: set[int] = set()
-    stack: list[Any] = list(reversed(expressions))
-    while stack:
-        node = stack.pop()
-        if node.uid in seen:
-            continue
-        seen.add(node.uid)
-        if node.op == "leaf":
-            found[node.args[0]] = None
-        elif node.op not in ("const", "truth"):
-            stack.extend(reversed(node.args))
-    return list(found)
-
-
-_BUILD: dict[str, Callable[..., Any]] = {
-    "add": add,
-    "mul": mul,
-    "div": floordiv,
-    "mod": mod,
-    "xor": lambda a, b: bitwise("xor", a, b),
-    "and": lambda a, b: bitwise("and", a, b),
-    "or": lambda a, b: bitwise("or", a, b),
-    "min": minimum,
-    "max": maximum,
-    "select": select,
-    "eq": equal,
-    "lt": less,
-    "not": negate,
-    "all": lambda *items: conjunction(items),
-    "any": lambda *items: disjunction(items),
-}
-
-
-def rebuild(op: str, args: tuple[Any, ...]) -> Any:
-    """The node ``op(*args)`` for an operator that has arguments, folding constants."""
-    return _BUILD[op](*args)
-
-
-def substitute(expression: Any, replacement: dict[Leaf, Index]) -> Any:
-    """The expression with variables replaced; constants fold on the way, nothing else changes."""
-    if not replacement:
-        return expression
-    done: dict[int, Any] = {}
-
-    def visit(node: Any) -> Any:
-        result = done.get(node.uid)
-        if result is None:
-            if node.op == "leaf":
-                result = replacement.get(node.args[0], node)
-            elif node.op in ("const", "truth"):
-                result = node
-            else:
-                args = tuple(visit(a) for a in node.args)
-                result = node if all(x is y for x, y in zip(args, node.args, strict=True)) else rebuild(node.op, args)
-            done[node.uid] = result
-        return result
-
-    try:
-        return visit(expression)
-    except RecursionError:
-        arguments_first(visit, expression)
-        return visit(expression)

@@ -14,8 +14,10 @@ from typing import Any
 from zlib import crc32
 
 from tileproof.layouts import index as ix
+from tileproof.layouts import traverse
 from tileproof.layouts.bounds import Interval, bounds, congruence, scale
-from tileproof.layouts.index import Expression, Index, Relation, remembered
+from tileproof.layouts.index import Expression, Index, Relation
+from tileproof.layouts.traverse import remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ def normal(node: Index) -> Affine:
 
 def _opaque(op: str, *args: Any) -> Affine:
     """An atom for an operation without a rule; constants have folded on the way."""
-    node = ix.rebuild(op, args)
+    node = traverse.rebuild(op, args)
     return _atom(node) if node.op not in ("const", "add", "mul") else normal(node)
 
 

@@ -18,7 +18,9 @@ from sympy.logic import boolalg
 
 from tileproof.errors import LayoutError
 from tileproof.layouts import index as ix
-from tileproof.layouts.index import Expression, Index, Leaf, Relation, const, leaf, postorder, truth
+from tileproof.layouts import symbols, traverse
+from tileproof.layouts.index import Expression, Index, Leaf, Relation, const, leaf, truth
+from tileproof.layouts.traverse import postorder
 
 GREATEST_POWER = 16
 """The greatest exponent that is written out as a product."""
@@ -115,7 +117,7 @@ def to_sympy(node: Expression) -> Any:
 
     Raises :class:`LayoutError` when two different variables would print under one name.
     """
-    _distinct_names(ix.leaves(node))
+    _distinct_names(traverse.leaves(node))
     done: dict[int, Any] = {}
     for part in postorder(node):
         if part.op == "leaf":
@@ -153,7 +155,7 @@ def index_from_sympy(expression: Any) -> Index:
     :class:`LayoutError` naming the sub-expression that is no integer expression.
     """
     result = _integer(sympy.sympify(expression))
-    _distinct_names(ix.leaves(result))
+    _distinct_names(traverse.leaves(result))
     return result
 
 
@@ -163,7 +165,7 @@ def relation_from_sympy(relation: Any) -> Relation:
     Raises :class:`LayoutError` as :func:`index_from_sympy` does.
     """
     result = _truth(sympy.sympify(relation))
-    _distinct_names(ix.leaves(result))
+    _distinct_names(traverse.leaves(result))
     return result
 
 
@@ -231,7 +233,7 @@ def _variable(symbol: Any) -> Index:
         raise LayoutError(f"{symbol} is a SymPy dummy, of which many may share a name; use sympy.Symbol")
     lo = 1 if symbol.is_positive else 0 if symbol.is_nonnegative else None
     hi = -1 if symbol.is_negative else 0 if symbol.is_nonpositive else None
-    return ix.symbol(symbol.name, lo, hi, multiple_of=2 if symbol.is_even else 1)
+    return symbols.symbol(symbol.name, lo, hi, multiple_of=2 if symbol.is_even else 1)
 
 
 def _fraction(e: Any) -> tuple[Index, Index]:

@@ -12,9 +12,10 @@ from tileproof.errors import LayoutError
 from tileproof.layouts.axes import m
 from tileproof.layouts.bounds import bounds, is_multiple
 from tileproof.layouts.dtypes import dtype_bits, dtype_name
-from tileproof.layouts.index import Index, IndexLike, Leaf, as_index, const, leaf, leaves
+from tileproof.layouts.index import Index, IndexLike, Leaf, as_index, const, leaf
 from tileproof.layouts.layout import Spec, TileLayout, factors, row_major
 from tileproof.layouts.normal import simplify
+from tileproof.layouts.traverse import leaves
 from tileproof.layouts.view import View, ViewOperations, coordinate
 
 Space = Literal["global", "shared", "local", "registers", "tmem", "param", "const", "generic"]

@@ -16,9 +16,10 @@ from typing import Any
 
 from tileproof.errors import LayoutError
 from tileproof.layouts.axes import Axis, m
-from tileproof.layouts.index import Index, IndexLike, as_index, const, postorder
+from tileproof.layouts.index import Index, IndexLike, as_index, const
 from tileproof.layouts.layout import Factor, TileLayout
 from tileproof.layouts.notation import parse_layout
+from tileproof.layouts.traverse import postorder
 
 __all__ = ["cute_text", "expression_text", "layout_text", "parse_layout"]
 

@@ -16,9 +16,10 @@ from tileproof.errors import LayoutError
 from tileproof.layouts.axes import Axis, m
 from tileproof.layouts.bounds import is_multiple
 from tileproof.layouts.dtypes import dtype_bits, dtype_name
-from tileproof.layouts.index import Index, IndexLike, Leaf, as_index, const, leaf, substitute
+from tileproof.layouts.index import Index, IndexLike, Leaf, as_index, const, leaf
 from tileproof.layouts.layout import row_major
 from tileproof.layouts.normal import simplify
+from tileproof.layouts.traverse import substitute
 
 if TYPE_CHECKING:
     from tileproof.layouts.tensor import Tensor

@@ -14,7 +14,6 @@ from typing import Any
 
 from tileproof.errors import TileproofError
 
-
 BUDGET = 20_000_000
 """The solvers' own resource units for one question."""
 

@@ -11,8 +11,9 @@ from tileproof.contracts.grammar import Form, resolve
 from tileproof.contracts.launch import SCOPES, Launch
 from tileproof.contracts.obligation import Obligation
 from tileproof.errors import CallError
-from tileproof.layouts.index import Expression, Leaf, Relation, leaves, truth
+from tileproof.layouts.index import Expression, Leaf, Relation, truth
 from tileproof.layouts.tensor import Storage
+from tileproof.layouts.traverse import leaves
 from tileproof.layouts.view import View, ViewOperations
 from tileproof.proofs.discharge import BUDGET, Answer, discharge, require_possible
 from tileproof.proofs.report import ContractError, Report

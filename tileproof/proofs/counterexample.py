@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from tileproof.contracts.call import Call
 from tileproof.errors import InternalError
-from tileproof.layouts.evaluate import evaluate, evaluate_array
-from tileproof.layouts.index import Index, Leaf, leaves, postorder
 from tileproof.layouts.bounds import bounds
+from tileproof.layouts.evaluate import evaluate, evaluate_array
+from tileproof.layouts.index import Index, Leaf
+from tileproof.layouts.traverse import leaves, postorder
 from tileproof.proofs.discharge import Answer, Question, premise_of, restore, untouched
 from tileproof.proofs.verdict import Counterexample
 

@@ -15,10 +15,11 @@ from tileproof.contracts.obligation import Obligation
 from tileproof.errors import AssumptionError, LayoutError
 from tileproof.layouts.bounds import bounds
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import Index, Leaf, Relation, conjunction, disjunction, leaf, leaves, negate, substitute
+from tileproof.layouts.index import Index, Leaf, Relation, conjunction, disjunction, leaf, negate
 from tileproof.layouts.normal import decide, normal
+from tileproof.layouts.traverse import leaves, substitute
 from tileproof.proofs.sharpen import as_replacement, sharpen
-from tileproof.proofs.verdict import Finding, Verdict
+from tileproof.proofs.verdict import Verdict
 
 if TYPE_CHECKING:
     import z3

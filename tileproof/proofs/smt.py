@@ -15,7 +15,8 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from tileproof.layouts.bounds import bounds, is_multiple
-from tileproof.layouts.index import Index, Leaf, Relation, postorder
+from tileproof.layouts.index import Index, Leaf, Relation
+from tileproof.layouts.traverse import postorder
 
 BITWISE = ("xor", "and", "or")
 MOST_BITS = 120

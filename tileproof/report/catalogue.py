@@ -20,8 +20,9 @@ from tileproof.contracts.legality import spellings
 from tileproof.contracts.obligation import Obligation
 from tileproof.contracts.syntax import Instruction
 from tileproof.layouts import axes
-from tileproof.layouts.index import as_index, const, symbol
+from tileproof.layouts.index import as_index, const
 from tileproof.layouts.layout import Factor, R, TileLayout
+from tileproof.layouts.symbols import symbol
 from tileproof.layouts.tensor import Tensor, tensor
 from tileproof.layouts.view import View, ViewOperations
 

@@ -18,10 +18,11 @@ from tileproof.layouts.expressions import (
     require_name,
     thread_names,
 )
-from tileproof.layouts.index import Index, Relation, symbol
+from tileproof.layouts.index import Index, Relation
 from tileproof.layouts.layout import S, TileLayout
 from tileproof.layouts.rearrange import rearrange
 from tileproof.layouts.swizzle import Swizzle
+from tileproof.layouts.symbols import symbol
 from tileproof.layouts.tensor import Tensor, tensor
 from tileproof.layouts.text import parse_layout
 from tileproof.layouts.view import ViewOperations
