@@ -2,8 +2,9 @@
 
     python benchmarks/agreement.py --family ld --views 100000 --seed 1 --processes 2
 
-View number ``n`` of a campaign follows from the family, the seed and ``n`` alone, so a campaign can be repeated and any view
-of it looked at again with ``--first n --views 1 --show``. Exit code 1: there was a disagreement.
+View number ``n`` of a campaign follows from the family, the seed and ``n`` alone, so a campaign can be
+repeated and any view of it looked at again with ``--first n --views 1 --show``. Exit code 1: there was a
+disagreement.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ STRIDE = 1 << 40
 
 @dataclass
 class Tally:
-    """Counts over some views; ``faulty`` numbers the first views on which there was a disagreement of each kind."""
+    """Counts over some views; ``faulty`` numbers the first views on which there was a disagreement of each
+    kind.
+    """
 
     views: int = 0
     verdicts: Counter[str] = field(default_factory=Counter)
@@ -74,7 +77,7 @@ def look(family: str, choices: Choices) -> Comparison:
     call = generate(family, choices)
     try:
         return compare(call)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it belongs into the count
+    except Exception as error:
         from tests.oracle.demands import Outcome
 
         return Comparison("raised", Outcome(), faults=(f"raised {type(error).__name__}: {error}",))
@@ -137,14 +140,18 @@ def report(family: str, seed: int, tally: Tally, elapsed: float) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--family", choices=[*FAMILIES, "all"], default="all")
     parser.add_argument("--views", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first view")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--show", action="store_true", help="print every view; meant for few")
-    parser.add_argument("--minimize", type=int, default=3, help="how many kinds of disagreement to make minimal")
+    parser.add_argument(
+        "--minimize", type=int, default=3, help="how many kinds of disagreement to make minimal"
+    )
     options = parser.parse_args()
     failed = False
     for family in FAMILIES if options.family == "all" else [options.family]:

@@ -2,8 +2,8 @@
 
     python benchmarks/check_latency.py
 
-Prints medians in milliseconds and exits with 1 when a bar is missed: 1 ms for a warm check, 1.5 between the largest and
-the smallest number of repeats, 0.4 s for the first check of a process, imports included.
+Prints medians in milliseconds and exits with 1 when a bar is missed: 1 ms for a warm check, 1.5 between the
+largest and the smallest number of repeats, 0.4 s for the first check of a process, imports included.
 """
 
 from __future__ import annotations
@@ -54,7 +54,12 @@ def rearranged_loads(repeats: int) -> Check:
 
 def _fragment(repeats: int, count: int) -> tuple[View, View]:
     shared = tp.tensor(
-        "SM", (16, 4, repeats), "uint32", "shared", layout=TileLayout(S[(16, 4, repeats) : (8, 1, 128)]), align=16
+        "SM",
+        (16, 4, repeats),
+        "uint32",
+        "shared",
+        layout=TileLayout(S[(16, 4, repeats) : (8, 1, 128)]),
+        align=16,
     )
     layout = TileLayout(S[(repeats, count, 8, 4) : (8, 2, 4 @ laneid, 1 @ laneid)])
     registers = tp.tensor("R", (repeats, count, 8, 4), "uint32", "registers", layout=layout)
@@ -84,7 +89,14 @@ def swizzled_ldmatrix(repeats: int) -> Check:
 
 CALLS: dict[str, Callable[[int], Check]] = {
     f.__name__: f
-    for f in (loads_128_bit, stores_128_bit, rearranged_loads, interleaved_ldmatrix, interleaved_stmatrix, swizzled_ldmatrix)
+    for f in (
+        loads_128_bit,
+        stores_128_bit,
+        rearranged_loads,
+        interleaved_ldmatrix,
+        interleaved_stmatrix,
+        swizzled_ldmatrix,
+    )
 }
 
 
@@ -109,7 +121,10 @@ def first_check_seconds(name: str) -> float:
     times = []
     for _ in range(5):
         done = subprocess.run(
-            [sys.executable, "-c", code, str(__file__).rpartition("/")[0] or "."], capture_output=True, text=True, check=True
+            [sys.executable, "-c", code, str(__file__).rpartition("/")[0] or "."],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         times.append(float(done.stdout))
     return statistics.median(times)

@@ -2,9 +2,10 @@
 
     python benchmarks/record_examples.py --out tests/hardware
 
-writes ``<gpu>.examples.json``: the bits of every argument after each kernel, as 32-bit words, with the GPU, the driver and the
-assembler named. ``tests/hardware/test_recorded_examples.py`` compares them with the expected numbers and the simulator, so the
-comparison also runs where no GPU is. Exits with 1 when a number differs from the expected one.
+writes ``<gpu>.examples.json``: the bits of every argument after each kernel, as 32-bit words, with the GPU,
+the driver and the assembler named. ``tests/hardware/test_recorded_examples.py`` compares them with the
+expected numbers and the simulator, so the comparison also runs where no GPU is. Exits with 1 when a number
+differs from the expected one.
 """
 
 from __future__ import annotations

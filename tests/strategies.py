@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from tileproof.layouts import index as ix
 from tileproof.layouts.axes import AXES, Strided, m
-from tileproof.layouts.index import Expression, Index, Leaf, Relation, const
+from tileproof.layouts.index import Expression, Index, Relation, const
 from tileproof.layouts.layout import Spec, TileLayout, factors
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.swizzle import Swizzle
 from tileproof.layouts.symbols import symbol
 from tileproof.layouts.traverse import leaves
 
-I, J, K, N, U = BOUNDED_AND_NOT = (  # noqa: E741 - a loop index by its usual name
+I, J, K, N, U = BOUNDED_AND_NOT = (
     symbol("i", 0, 31),
     symbol("j", -5, 15),
     symbol("k", 0, 64, multiple_of=8),
@@ -89,7 +90,7 @@ def relations(
 
 def points(*expressions: Expression, seed: int = 0, count: int = 12) -> Iterator[dict[Leaf, int]]:
     """Values for the variables of the expressions: their least, their greatest, then random ones."""
-    generator = random.Random(seed)  # noqa: S311 - samples, not secrets
+    generator = random.Random(seed)
     variables = leaves(*expressions)
     for number in range(count if variables else 1):
         chosen: dict[Leaf, int] = {}

@@ -27,11 +27,15 @@ def refuted(report: Report, obligation: str) -> Counterexample:
 
 def test_pytorch_125437() -> None:
     """A start that wraps modulo an odd extent: aligned until it wraps."""
-    a = tp.tensor("A", (50257, 32768), "bfloat16", layout=tp.TileLayout(tp.S[(50257, 32768) : (1, 50304)]), align=16)
+    a = tp.tensor(
+        "A", (50257, 32768), "bfloat16", layout=tp.TileLayout(tp.S[(50257, 32768) : (1, 50304)]), align=16
+    )
     m0, k = tp.symbol("m0", 0, 100_000, multiple_of=8), tp.symbol("k", 0, 32767)
     columns = a.permute(1, 0)
     start = m0 % 50257
-    report = tp.check("ld.global.v4.b32", registers(4), columns[k : k + 1, start : start + 8].view("uint32").view(4))
+    report = tp.check(
+        "ld.global.v4.b32", registers(4), columns[k : k + 1, start : start + 8].view("uint32").view(4)
+    )
     example = refuted(report, "ld.aligned")
     # The first multiple of 8 past the end is 50264, which is element 7 after wrapping: byte 14.
     assert example.symbols["m0"] == 50264
@@ -117,11 +121,14 @@ def test_quack_156() -> None:
         ("ort-28108", (262144, 8960), (8960, 1), 16, 2**31),
     ],
 )
-def test_offsets_past_32_bits(name: str, shape: tuple[int, ...], strides: tuple[int, ...], bits: int, first_bad: int) -> None:
-    """Element offsets beyond ``2**31``: refused in 32-bit arithmetic, proved when it may be as wide as needed.
+def test_offsets_past_32_bits(
+    name: str, shape: tuple[int, ...], strides: tuple[int, ...], bits: int, first_bad: int
+) -> None:
+    """Element offsets beyond ``2**31``: refused in 32-bit arithmetic, proved when it may be as wide as
+    needed.
 
-    The reports count elements, the proof counts bytes, so the least row here is the first whose *byte* offset wraps; the
-    reported row wraps as well, which the last assertion pins down.
+    The reports count elements, the proof counts bytes, so the least row here is the first whose *byte* offset
+    wraps; the reported row wraps as well, which the last assertion pins down.
     """
     a = tp.tensor("A", shape, f"b{bits}", layout=tp.TileLayout(tp.S[shape:strides]))
     starts = [tp.symbol(f"c{d}", 0, n - 1) for d, n in enumerate(shape)]

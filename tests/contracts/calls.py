@@ -30,7 +30,9 @@ def registers(
     swizzle: Swizzle | None = None,
     name: str = "R",
 ) -> Tensor:
-    """Registers with the given strides, by default compact; ``extra`` is added to the layout (offset or replicas)."""
+    """Registers with the given strides, by default compact; ``extra`` is added to the layout (offset or
+    replicas).
+    """
     return tp.tensor(name, shape, f"b{bits}", "registers", layout=_layout(shape, strides, extra, swizzle))
 
 

@@ -10,12 +10,13 @@ import pytest
 import tileproof as tp
 from tests.contracts.calls import memory, registers
 from tileproof import R, cbx, cby, laneid, tid_in_wg, tx, ty, warpid, wgid, wid_in_wg
-from tileproof.contracts.call import Call, Operand, Unfit, parameter
+from tileproof.contracts.call import Call, Operand, UnfitError, parameter
 from tileproof.contracts.grammar import resolve
 from tileproof.contracts.launch import Launch, Thread
 from tileproof.errors import CallError
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import Leaf, const, leaf
+from tileproof.layouts.index import const, leaf
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.traverse import leaves
 from tileproof.layouts.view import ViewOperations
 
@@ -23,14 +24,25 @@ LD, LDMATRIX = resolve("ld.global.v4.b32"), resolve("ldmatrix.sync.aligned.m8n8.
 
 
 def call(
-    *views: ViewOperations, scope: str = "thread", collective: bool = False, parameters: Any = None, **launch: Any
+    *views: ViewOperations,
+    scope: str = "thread",
+    collective: bool = False,
+    parameters: Any = None,
+    **launch: Any,
 ) -> Call:
     operands = tuple(v.as_view() for v in views)
     form, family = (LDMATRIX, "ldmatrix") if collective else (LD, "ld")
     return Call(form, operands, scope, Launch.of(**launch), parameters or {}, collective, family)
 
 
-def of_shape(shape: tuple[int, ...], strides: Any = None, extra: Any = None, *, suffix: tuple[int, ...] = (4,), **more: Any) -> Call:
+def of_shape(
+    shape: tuple[int, ...],
+    strides: Any = None,
+    extra: Any = None,
+    *,
+    suffix: tuple[int, ...] = (4,),
+    **more: Any,
+) -> Call:
     """A call whose only operand is registers of that shape, already looked at."""
     made = call(registers(shape, strides, extra), **more)
     made.operand(0, "registers", ("registers",), suffix, 32)
@@ -62,7 +74,9 @@ def test_extents_follow_the_group() -> None:
     made = of_shape((2, 32, 5, 7, 4), scope="cta", block=64)
     assert made.shaped
     assert (made.group_extents, made.repeat_extents) == ((2, 32), (5, 7))
-    names = [(v.args[0].name, v.args[0].kind, v.args[0].lo, v.args[0].hi) for v in (*made.group, *made.repeat)]
+    names = [
+        (v.args[0].name, v.args[0].kind, v.args[0].lo, v.args[0].hi) for v in (*made.group, *made.repeat)
+    ]
     assert names == [
         ("warp", "group", 0, 1),
         ("lane", "group", 0, 31),
@@ -78,8 +92,10 @@ def test_atom() -> None:
     assert second.args[0] == Leaf("word", "element", 0, 0)
 
 
-def refusal(made: Call, position: int = 0, suffix: tuple[int, ...] = (4,), bits: int = 32) -> tuple[str, str, str]:
-    with pytest.raises(Unfit) as caught:
+def refusal(
+    made: Call, position: int = 0, suffix: tuple[int, ...] = (4,), bits: int = 32
+) -> tuple[str, str, str]:
+    with pytest.raises(UnfitError) as caught:
         made.operand(position, "data", ("registers", "local"), suffix, bits)
     obligation = caught.value.obligation
     assert obligation.claim.value is False
@@ -97,7 +113,9 @@ def test_unfit_operands() -> None:
     assert refusal(call(registers((5,)))) == ("ld.shape", "(*repeat, 4)", "operand 0 (R, data): shape (5,)")
     assert refusal(call(registers((4,)), scope="cta"))[1] == "(warp, lane, *repeat, 4)"
     assert refusal(call(registers((8, 4)), scope="warp"), suffix=(8, 4))[1] == "(lane, *repeat, 8, 4)"
-    assert refusal(call(registers((8, 4)), scope="cta", collective=True), suffix=(8, 4))[0] == "ldmatrix.shape"
+    assert (
+        refusal(call(registers((8, 4)), scope="cta", collective=True), suffix=(8, 4))[0] == "ldmatrix.shape"
+    )
 
 
 @pytest.mark.parametrize(("rank", "fits"), [(1, False), (2, False), (3, True), (4, True)])
@@ -187,7 +205,14 @@ def test_slabs_of_a_call_without_registers() -> None:
 
 def test_facts() -> None:
     n = tp.symbol("n")
-    made = of_shape((32, 4), scope="warp", block=64, active=laneid < n, assume=[n > 3, tx >= 0], parameters={"pred": warpid == n})
+    made = of_shape(
+        (32, 4),
+        scope="warp",
+        block=64,
+        active=laneid < n,
+        assume=[n > 3, tx >= 0],
+        parameters={"pred": warpid == n},
+    )
     (lane,) = made.group
     warp = made.launch.thread().warp
     values = {lane.args[0]: 3, warp.args[0]: 1, n.args[0]: 0}
@@ -318,7 +343,16 @@ def test_owners_are_unique(block: tuple[int, ...]) -> None:
     made = call(scope="cta", block=block)
     operand = Operand(made, registers((4,)).as_view(), 0, "registers")
     threads = [Thread(const(n // 32), const(n % 32)) for n in range(made.launch.threads)]
-    for named in ((laneid, warpid), (tx,), (tx, ty), (tid_in_wg,), (laneid, wid_in_wg), (laneid, wgid), (tid_in_wg, wgid), ()):
+    for named in (
+        (laneid, warpid),
+        (tx,),
+        (tx, ty),
+        (tid_in_wg,),
+        (laneid, wid_in_wg),
+        (laneid, wgid),
+        (tid_in_wg, wgid),
+        (),
+    ):
         claimed = set()
         for number, thread in enumerate(threads):
             own = {a: made.launch.value_on(a.name, thread) for a in named}
@@ -353,8 +387,14 @@ def test_groups_name_each_thread_once() -> None:
     """At every scope the group coordinates of a full block name its threads, each once in each unit."""
     for scope, shape, warps in (("warp", (32, 4), 4), ("warpgroup", (4, 32, 4), 8), ("cta", (8, 32, 4), 8)):
         made = of_shape(shape, scope=scope, block=32 * warps)
-        units = {"warp": [{"warp": w} for w in range(4)], "warpgroup": [{"warpgroup": g} for g in range(2)], "cta": [{}]}
+        units = {
+            "warp": [{"warp": w} for w in range(4)],
+            "warpgroup": [{"warpgroup": g} for g in range(2)],
+            "cta": [{}],
+        }
         named = [
-            executes(made, group, **unit) for unit in units[scope] for group in product(*map(range, made.group_extents))
+            executes(made, group, **unit)
+            for unit in units[scope]
+            for group in product(*map(range, made.group_extents))
         ]
         assert sorted(named) == sorted(product(range(warps), range(32)))

@@ -43,7 +43,9 @@ def lanes(extent: int = 32, step: int = 1, first: int = 0, **keywords: Any) -> A
     return on(regs, memory((extent, 4)), scope="warp", **keywords)
 
 
-def warps(extent: int, step: int = 1, first: int = 0, scope: str = "cta", lane: Any = None, **keywords: Any) -> Any:
+def warps(
+    extent: int, step: int = 1, first: int = 0, scope: str = "cta", lane: Any = None, **keywords: Any
+) -> Any:
     """A load by the lanes of ``extent`` warps, ``step`` apart."""
     axis = wid_in_wg if scope == "warpgroup" else warpid
     regs = registers((extent, 32, 4), (step @ axis, lane or 1 @ laneid, 1), first @ axis)
@@ -156,13 +158,21 @@ COVERED = [
 
 def neighbours(demand: str, rows: list[Any], opcode: str | None = None) -> list[Neighbours]:
     def named(setup: Any) -> str:
-        return opcode or (LDMATRIX if setup.operands[1].as_view().tensor.space == "shared" else "ld.global.v4.b32")
+        return opcode or (
+            LDMATRIX if setup.operands[1].as_view().tensor.space == "shared" else "ld.global.v4.b32"
+        )
 
     return [Neighbours(demand, name, legal, wrong, told, named(legal)) for name, legal, wrong, told in rows]
 
 
 @pytest.mark.parametrize(
-    "case", [*neighbours("converged", CONVERGED), *neighbours("converged", COLLECTIVE), *neighbours("covered", COVERED)], ids=str
+    "case",
+    [
+        *neighbours("converged", CONVERGED),
+        *neighbours("converged", COLLECTIVE),
+        *neighbours("covered", COVERED),
+    ],
+    ids=str,
 )
 def test_threads(case: Neighbours) -> None:
     assert_neighbours(case)
@@ -213,7 +223,9 @@ CLUSTERS = [
 
 
 @pytest.mark.parametrize(("cluster", "extents", "axes"), CLUSTERS)
-def test_cluster_axes_come_in_z_y_x_order(cluster: Any, extents: tuple[int, ...], axes: tuple[Any, ...]) -> None:
+def test_cluster_axes_come_in_z_y_x_order(
+    cluster: Any, extents: tuple[int, ...], axes: tuple[Any, ...]
+) -> None:
     assert check("ld.global.v4.b32", clusters(extents, axes, cluster=cluster)).verdict is PROVED
     for position, extent in enumerate(extents):
         wrong = (*extents[:position], extent + 1, *extents[position + 1 :])
@@ -234,7 +246,9 @@ def test_cluster_scope_needs_a_cluster() -> None:
 
 def test_collectives_fill_whole_warps_of_a_cluster() -> None:
     shape = (2, 1, 1, 8, 4)
-    setup = on(registers(shape, (1 @ cbx, 0, 1, *OWNERS)), memory(shape, space="shared"), scope="cluster", cluster=2)
+    setup = on(
+        registers(shape, (1 @ cbx, 0, 1, *OWNERS)), memory(shape, space="shared"), scope="cluster", cluster=2
+    )
     assert check(LDMATRIX, setup).verdict is PROVED
     assert failing(check(LDMATRIX, setup, active=laneid < 31)) == {"converged"}
 
@@ -246,22 +260,28 @@ BLOCKS = (16, 32, 48, 64, 96, 128, 160)
 
 @st.composite
 def guards(draw: st.DrawFn) -> Relation:
-    subject = draw(st.sampled_from([laneid, warpid, tx, wid_in_wg, laneid + 32 * warpid, laneid // 8 + warpid]))
+    subject = draw(
+        st.sampled_from([laneid, warpid, tx, wid_in_wg, laneid + 32 * warpid, laneid // 8 + warpid])
+    )
     relation = draw(
-        st.sampled_from([
-            lambda e, n: e < n,
-            lambda e, n: e >= n,
-            lambda e, n: e % 2 == n % 2,
-            lambda e, n: e % 4 < n % 4,
-            lambda e, n: e != n,
-        ])
+        st.sampled_from(
+            [
+                lambda e, n: e < n,
+                lambda e, n: e >= n,
+                lambda e, n: e % 2 == n % 2,
+                lambda e, n: e % 4 < n % 4,
+                lambda e, n: e != n,
+            ]
+        )
     )
     made: Relation = relation(subject, draw(st.integers(0, 40)))
     return made
 
 
 @st.composite
-def guarded_calls(draw: st.DrawFn) -> tuple[str, int, Relation, tuple[int, ...], tuple[int, int], tuple[int, int]]:
+def guarded_calls(
+    draw: st.DrawFn,
+) -> tuple[str, int, Relation, tuple[int, ...], tuple[int, int], tuple[int, int]]:
     """Scope, block, guard, group extents, and step and first of lanes and of warps."""
     scope = draw(st.sampled_from(["warp", "warpgroup", "cta"]))
     block = draw(st.sampled_from(BLOCKS))
@@ -283,7 +303,12 @@ def _reaches(active: Relation, block: int, warp: int, lane: int) -> bool:
 
 
 def counted(
-    scope: str, block: int, active: Relation, extents: tuple[int, ...], lane: tuple[int, int], warp: tuple[int, int]
+    scope: str,
+    block: int,
+    active: Relation,
+    extents: tuple[int, ...],
+    lane: tuple[int, int],
+    warp: tuple[int, int],
 ) -> set[str]:
     """The demands that fail, by visiting every thread of every unit that reaches the call."""
     total = -(-block // 32)
@@ -291,11 +316,13 @@ def counted(
     fails = set()
     for unit in range(-(-total // size)):
         numbers = range(unit * size, unit * size + size)
-        reaching = {(w, l) for w in numbers for l in range(32) if _reaches(active, block, w, l)}  # noqa: E741
+        reaching = {(w, l) for w in numbers for l in range(32) if _reaches(active, block, w, l)}
         if not reaching:
             continue
         lane_group = [lane[0] * g + lane[1] for g in range(extents[-1])]
-        warp_group = [unit * size + warp[0] * g + warp[1] for g in range(extents[0])] if scope != "warp" else [unit]
+        warp_group = (
+            [unit * size + warp[0] * g + warp[1] for g in range(extents[0])] if scope != "warp" else [unit]
+        )
         group = set(product(warp_group, lane_group))
         if not group <= reaching or (scope == "warpgroup" and (unit + 1) * 128 > block):
             fails.add("converged")
@@ -308,7 +335,7 @@ def counted(
 @settings(max_examples=150)
 def test_convergence_agrees_with_counting_threads(call: Any) -> None:
     scope, block, active, extents, lane, warp = call
-    threads = [(w, l) for w in range(-(-block // 32)) for l in range(32) if _reaches(active, block, w, l)]  # noqa: E741
+    threads = [(w, l) for w in range(-(-block // 32)) for l in range(32) if _reaches(active, block, w, l)]
     if not threads:
         return
     if active.value is True:
@@ -320,6 +347,8 @@ def test_convergence_agrees_with_counting_threads(call: Any) -> None:
         layout = tp.TileLayout(first.layout.spec + (warp[1] @ axis))
         first = tp.tensor("R", (*extents, 1), "b32", "registers", layout=layout)
     report = tp.check("ld.global.b32", first, memory((*extents, 1)), scope=scope, block=block, active=active)
-    assert failing(report) & {"converged", "covered"} == counted(scope, block, active, extents, lane, warp), str(report)
+    assert failing(report) & {"converged", "covered"} == counted(scope, block, active, extents, lane, warp), (
+        str(report)
+    )
     if not failing(report) & {"converged", "covered"}:
         assert report.verdict is PROVED, str(report)

@@ -15,7 +15,7 @@ from tileproof.contracts.families import Family, contract, load
 from tileproof.contracts.grammar import enumerate_spellings, resolve, table
 from tileproof.contracts.issue import Memory, Registers, Scalar
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import Leaf
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.traverse import leaves
 
 OWNERS = (4 @ laneid, 1 @ laneid)
@@ -36,7 +36,12 @@ def test_every_instruction_of_the_table_has_a_family() -> None:
 def test_family(mnemonics: tuple[str, ...], page: str, collective: bool, parameters: set[str]) -> None:
     family = load()[mnemonics[0]]
     assert all(load()[m] is family for m in mnemonics)
-    assert (family.mnemonics, family.page, family.collective, family.operands) == (mnemonics, page, collective, 2)
+    assert (family.mnemonics, family.page, family.collective, family.operands) == (
+        mnemonics,
+        page,
+        collective,
+        2,
+    )
     assert set(family.parameters) == parameters
     assert all(text and not text.endswith(".") for text in family.parameters.values())
 
@@ -48,7 +53,10 @@ def test_registering(monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(*_: Any) -> Any:
         return ()
 
-    assert contract("a", "b", sample=nothing, issue=nothing, operands=3, parameters={"p": "one"})(nothing) is nothing
+    assert (
+        contract("a", "b", sample=nothing, issue=nothing, operands=3, parameters={"p": "one"})(nothing)
+        is nothing
+    )
     assert set(known) == {"a", "b"}
     assert known["a"] is known["b"]
     assert known["a"].operands == 3
@@ -81,7 +89,14 @@ SPELLINGS = [
     )
     for type_ in types
     if not (type_ == "b128" and space == "local")
-] + ["ld.global.v4.b64", "ld.global.v8.f32", "st.global.v8.b32", "ld.const.v4.b32", "ld.param.b64", "ld.shared::cluster.v2.b64"]
+] + [
+    "ld.global.v4.b64",
+    "ld.global.v8.f32",
+    "st.global.v8.b32",
+    "ld.const.v4.b32",
+    "ld.param.b64",
+    "ld.shared::cluster.v2.b64",
+]
 
 
 @pytest.mark.parametrize("opcode", SPELLINGS)
@@ -101,7 +116,9 @@ def issued(opcode: str, *operands: Any, **keywords: Any) -> tuple[Call, tuple[An
     return report.call, load()[report.call.form.mnemonic].issue(report.call)
 
 
-def at(call: Call, expression: Any, *, warp: int = 0, lane: int = 0, repeat: tuple[int, ...] = (), **symbols: int) -> int:
+def at(
+    call: Call, expression: Any, *, warp: int = 0, lane: int = 0, repeat: tuple[int, ...] = (), **symbols: int
+) -> int:
     """The value that a thread sees in one repeat."""
     known = {"warp": warp, "lane": lane, **{f"repeat{d}": r for d, r in enumerate(repeat)}, **symbols}
     values: dict[Leaf, int] = {v: known[v.name] for v in leaves(expression)}
@@ -119,7 +136,7 @@ def test_issue_of_an_access(opcode: str) -> None:
     group, access = operands if load_ else operands[::-1]
     assert group.view is call.operands[0 if load_ else 1]
     assert access.view.name == "A"
-    for w, l, k in product(range(2), (0, 7, 31), range(3)):  # noqa: E741
+    for w, l, k in product(range(2), (0, 7, 31), range(3)):
         assert [at(call, o, repeat=(k,)) for o in group.offsets] == [4 * (8 * k + 2 * i) for i in range(4)]
         assert at(call, access.address.offset, warp=w, lane=l, repeat=(k,)) == 16 * ((w * 32 + l) * 3 + k)
 
@@ -127,7 +144,10 @@ def test_issue_of_an_access(opcode: str) -> None:
 def test_issue_of_a_cache_policy() -> None:
     policy = tp.symbol("policy")
     _, operands = issued(
-        "ld.global.L2::cache_hint.v2.b64", registers((2,), bits=64), memory((2,), bits=64), cache_policy=policy
+        "ld.global.L2::cache_hint.v2.b64",
+        registers((2,), bits=64),
+        memory((2,), bits=64),
+        cache_policy=policy,
     )
     *_, scalar = operands
     assert isinstance(scalar, Scalar)
@@ -138,7 +158,9 @@ def test_issue_of_a_cache_policy() -> None:
 
 def test_issue_of_a_guarded_start() -> None:
     i = tp.symbol("i", 0, 7)
-    call, (_, access) = issued("ld.global.v4.b32", registers((2, 4)), memory((64,))[8 * i : 8 * i + 8].view(2, 4))
+    call, (_, access) = issued(
+        "ld.global.v4.b32", registers((2, 4)), memory((64,))[8 * i : 8 * i + 8].view(2, 4)
+    )
     assert at(call, access.address.offset, repeat=(1,), i=3) == 4 * (24 + 4)
 
 
@@ -157,7 +179,9 @@ def test_issue_of_matrices(mnemonic: str, count: int) -> None:
     assert isinstance(access, Memory)
     assert len(group.offsets) == count
     for k, lane in product(range(2), range(32)):
-        assert [at(call, o, lane=lane, repeat=(k,)) for o in group.offsets] == [4 * (8 * k + 2 * m) for m in range(count)]
+        assert [at(call, o, lane=lane, repeat=(k,)) for o in group.offsets] == [
+            4 * (8 * k + 2 * m) for m in range(count)
+        ]
         found = at(call, access.address.offset, lane=lane, repeat=(k,))
         valid = [4 * (400 * k + 40 * m + 4 * r) for m in range(count) for r in range(8)]
         assert found == valid[lane] if lane < 8 * count else found in valid

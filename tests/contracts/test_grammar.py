@@ -47,7 +47,7 @@ def accepted(spelling: str) -> Form | None:
 
 def sample(size: int) -> list[str]:
     """Up to so many legal spellings of each mnemonic, the same on every run."""
-    return [s for m in COUNTS for s in random.Random(m).sample(legal(m), min(size, COUNTS[m]))]  # noqa: S311
+    return [s for m in COUNTS for s in random.Random(m).sample(legal(m), min(size, COUNTS[m]))]
 
 
 def refusal(spelling: str) -> str:
@@ -179,7 +179,7 @@ def test_forms_are_values() -> None:
     assert form is resolve("ld.global.b32")
     assert form != other
     assert {form: 1, other: 2}[resolve("ld.global.b32")] == 1
-    assert pickle.loads(pickle.dumps(form)) == form  # noqa: S301
+    assert pickle.loads(pickle.dumps(form)) == form
     with pytest.raises(TypeError):
         form.qualifiers["space"] = "shared"  # type: ignore[index]
 

@@ -59,7 +59,7 @@ def sample() -> tuple[Form, ...]:
         for spelling in enumerate_spellings(mnemonic):
             for token in spelling.split(".")[1:]:
                 with_token[token].append(spelling)
-        picker = random.Random(mnemonic)  # noqa: S311
+        picker = random.Random(mnemonic)
         for spellings in with_token.values():
             chosen.update(picker.sample(spellings, min(2, len(spellings))))
     return tuple(resolve(spelling) for spelling in sorted(chosen))

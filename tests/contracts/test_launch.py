@@ -12,7 +12,8 @@ from tileproof import laneid, tid_in_wg, tx, ty, tz, warpid, wgid, wid_in_wg
 from tileproof.contracts.launch import SCOPES, Launch, Thread, shared_by
 from tileproof.errors import CallError, LayoutError
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import Leaf, const, leaf, truth
+from tileproof.layouts.index import const, leaf, truth
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.traverse import leaves
 
 
@@ -127,7 +128,7 @@ def test_who_exists(block: tuple[int, ...]) -> None:
     launch = Launch.of(block)
     warp, lane = leaf(Leaf("w", "thread")), leaf(Leaf("l", "thread"))
     exists = launch.exists(Thread(warp, lane))
-    for w, l in product(range(-1, launch.warps + 1), range(-1, 34)):  # noqa: E741
+    for w, l in product(range(-1, launch.warps + 1), range(-1, 34)):
         right = 0 <= w and 0 <= l < 32 and w * 32 + l < launch.threads
         assert evaluate(exists, {warp.args[0]: w, lane.args[0]: l}) == right
 
@@ -140,7 +141,9 @@ def test_anyone_of_a_full_block_exists() -> None:
 def test_threads_are_told_apart() -> None:
     launch = Launch.of(64, cluster=(2, 3))
     first, second = launch.thread(), launch.thread(1)
-    variables = leaves(*(first.warp, first.lane, *first.cta)) + leaves(*(second.warp, second.lane, *second.cta))
+    variables = leaves(*(first.warp, first.lane, *first.cta)) + leaves(
+        *(second.warp, second.lane, *second.cta)
+    )
     assert len(set(variables)) == 2 * 5
     assert launch.thread(1).lane is second.lane
     bounds = {v.name: (v.lo, v.hi) for v in variables}
@@ -157,7 +160,9 @@ def test_seen_by() -> None:
     assert launch.seen_by(someone, tp.cbx + tp.cby * 10 + tp.cbz * 100).value == 21
     assert launch.seen_by(someone, laneid < 5).value is False
     assert launch.seen_by(someone, n + 3) is n + 3
-    assert launch.seen_by(someone, tx.as_index()) is not launch.seen_by(Thread(const(0), const(5)), tx.as_index())
+    assert launch.seen_by(someone, tx.as_index()) is not launch.seen_by(
+        Thread(const(0), const(5)), tx.as_index()
+    )
 
 
 def test_a_symbol_named_like_a_number_stays_itself() -> None:

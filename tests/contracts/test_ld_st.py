@@ -42,10 +42,14 @@ def words_from(start: IndexLike, count: int = 4, size: int = 4096, bits: int = 3
     return memory((size,), bits=bits)[start : start + count]
 
 
-def declared(backing: int, shape: tuple[int, ...], at: Any, strides: Any = None, *, bits: int = 8, **more: Any) -> Any:
+def declared(
+    backing: int, shape: tuple[int, ...], at: Any, strides: Any = None, *, bits: int = 8, **more: Any
+) -> Any:
     """A tensor declared over a backing of so many elements."""
     raw = tp.tensor("RAW", (backing,), f"b{bits}", **more)
-    return raw.declare(shape, at=at, name="D", layout=None if strides is None else TileLayout(S[shape:strides]))
+    return raw.declare(
+        shape, at=at, name="D", layout=None if strides is None else TileLayout(S[shape:strides])
+    )
 
 
 def one(bits: int = 8) -> Any:
@@ -365,8 +369,16 @@ BOUNDS = [
     Neighbours(
         "in-bounds",
         "symbolic size",
-        on(FOUR, tp.tensor("A", (symbol("n", 1),), "b32")[4 * K : 4 * K + 4], active=4 * K + 4 <= symbol("n", 1)),
-        on(FOUR, tp.tensor("A", (symbol("n", 1),), "b32")[4 * K : 4 * K + 4], active=4 * K + 3 <= symbol("n", 1)),
+        on(
+            FOUR,
+            tp.tensor("A", (symbol("n", 1),), "b32")[4 * K : 4 * K + 4],
+            active=4 * K + 4 <= symbol("n", 1),
+        ),
+        on(
+            FOUR,
+            tp.tensor("A", (symbol("n", 1),), "b32")[4 * K : 4 * K + 4],
+            active=4 * K + 3 <= symbol("n", 1),
+        ),
         {"symbols": {"k": 0, "n": 3}, "found": "A, dimension 0: elements from 0 to 4"},
     ),
     Neighbours(
@@ -436,7 +448,14 @@ STORAGE = [
         "registers",
         on(declared(12, (2, 4), 0, (8, 1), bits=32, space="registers"), memory((2, 4))),
         on(declared(12, (2, 4), 1, (8, 1), bits=32, space="registers"), memory((2, 4))),
-        {"repeat": (1,), "element": {"word": 3}, "slot": 12, "storage": "RAW", "byte_address": None, "base": None},
+        {
+            "repeat": (1,),
+            "element": {"word": 3},
+            "slot": 12,
+            "storage": "RAW",
+            "byte_address": None,
+            "base": None,
+        },
     ),
     Neighbours(
         "in-storage",
@@ -506,7 +525,11 @@ OVERFLOW = [
         "what is divided in 64 bits",
         on(one(), bytes_from((symbol("i", 0, 2**30 - 1) * 2**33 + 1) // 3)),
         on(one(), bytes_from((symbol("i", 0, 2**30) * 2**33 + 1) // 3)),
-        {"symbols": {"i": 2**30}, "found": str(2**63 + 1), "needed": f"a number from {-(2**63)} to {2**63 - 1}"},
+        {
+            "symbols": {"i": 2**30},
+            "found": str(2**63 + 1),
+            "needed": f"a number from {-(2**63)} to {2**63 - 1}",
+        },
         "ld.global.b8",
     ),
     Neighbours(
@@ -528,9 +551,7 @@ OVERFLOW = [
 ]
 
 
-@pytest.mark.parametrize(
-    "case", [*ALIGNED, *CONTIGUOUS, *REGISTERS, *BOUNDS, *STORAGE, *OVERFLOW], ids=str
-)
+@pytest.mark.parametrize("case", [*ALIGNED, *CONTIGUOUS, *REGISTERS, *BOUNDS, *STORAGE, *OVERFLOW], ids=str)
 def test_load(case: Neighbours) -> None:
     assert_neighbours(case)
 
@@ -589,7 +610,12 @@ def test_owned_by_a_warpgroup_of_one(name: str) -> None:
 
 @pytest.mark.parametrize("axis", [laneid, tid_in_wg, tx], ids=repr)
 def test_owned_by_a_warp_of_one(axis: Any) -> None:
-    assert check("ld.global.v4.b32", on(registers((32, 4), (1 @ axis, 1)), memory((32, 4)), scope="warp")).verdict is PROVED
+    assert (
+        check(
+            "ld.global.v4.b32", on(registers((32, 4), (1 @ axis, 1)), memory((32, 4)), scope="warp")
+        ).verdict
+        is PROVED
+    )
 
 
 def test_owned_by_numbers_in_a_block_of_two_dimensions() -> None:
@@ -601,7 +627,13 @@ def test_owned_by_numbers_in_a_block_of_two_dimensions() -> None:
 
 
 def cta(strides: Any, extra: Any = None, warps: int = 8, **keywords: Any) -> Any:
-    return on(registers((warps, 32, 4), strides, extra), memory((warps, 32, 4)), scope="cta", block=32 * warps, **keywords)
+    return on(
+        registers((warps, 32, 4), strides, extra),
+        memory((warps, 32, 4)),
+        scope="cta",
+        block=32 * warps,
+        **keywords,
+    )
 
 
 def warp(strides: Any, extra: Any = None, **keywords: Any) -> Any:
@@ -621,15 +653,36 @@ OWNED = [
         "lane shifted",
         warp(LANES),
         warp(LANES, 1 @ laneid),
-        {"lane": 0, "needed": "laneid 0", "found": "laneid 1", "storage": "R", "slot": 0, "byte_address": None},
+        {
+            "lane": 0,
+            "needed": "laneid 0",
+            "found": "laneid 1",
+            "storage": "R",
+            "slot": 0,
+            "byte_address": None,
+        },
     ),
-    Neighbours("owned", "lane reversed", warp(LANES), warp((-1 @ laneid, 1), 31 @ laneid), {"lane": 0, "found": "laneid 31"}),
     Neighbours(
-        "owned", "lane missing", warp(LANES), warp((4, 1)), {"lane": 1, "needed": "laneid 1", "found": "laneid 0", "slot": 4}
+        "owned",
+        "lane reversed",
+        warp(LANES),
+        warp((-1 @ laneid, 1), 31 @ laneid),
+        {"lane": 0, "found": "laneid 31"},
+    ),
+    Neighbours(
+        "owned",
+        "lane missing",
+        warp(LANES),
+        warp((4, 1)),
+        {"lane": 1, "needed": "laneid 1", "found": "laneid 0", "slot": 4},
     ),
     Neighbours("owned", "lane stride", warp(LANES), warp((2 @ laneid, 1)), {"lane": 1, "found": "laneid 2"}),
     Neighbours(
-        "owned", "a warp too many named", warp((1 @ tx, 1)), warp((1 @ tx, 1), block=64), {"warp": 1, "found": "tx 0", "needed": "tx 32"}
+        "owned",
+        "a warp too many named",
+        warp((1 @ tx, 1)),
+        warp((1 @ tx, 1), block=64),
+        {"warp": 1, "found": "tx 0", "needed": "tx 32"},
     ),
     Neighbours(
         "owned",
@@ -639,19 +692,39 @@ OWNED = [
         {"warp": 1, "needed": "tid_in_wg 32", "found": "tid_in_wg 0"},
     ),
     Neighbours(
-        "owned", "replica with another lane", warp(LANES), warp(LANES, R[(2,) : (1 @ laneid,)]), {"found": "laneid 1", "lane": 0}
+        "owned",
+        "replica with another lane",
+        warp(LANES),
+        warp(LANES, R[(2,) : (1 @ laneid,)]),
+        {"found": "laneid 1", "lane": 0},
     ),
     Neighbours(
-        "owned", "thread axes at thread scope", on(FOUR, memory((4,))), on(registers((4,), (1,), 0 @ laneid), memory((4,))), {}
+        "owned",
+        "thread axes at thread scope",
+        on(FOUR, memory((4,))),
+        on(registers((4,), (1,), 0 @ laneid), memory((4,))),
+        {},
     ),
     Neighbours(
-        "owned", "warp and lane swapped", cta((1 @ warpid, 1 @ laneid, 1)), cta((1 @ laneid, 1 @ warpid, 1)), {"lane": 1, "warp": 0}
+        "owned",
+        "warp and lane swapped",
+        cta((1 @ warpid, 1 @ laneid, 1)),
+        cta((1 @ laneid, 1 @ warpid, 1)),
+        {"lane": 1, "warp": 0},
     ),
     Neighbours(
-        "owned", "warp shifted", cta((1 @ warpid, 1 @ laneid, 1)), cta((1 @ warpid, 1 @ laneid, 1), 1 @ warpid), {"found": "warpid 1"}
+        "owned",
+        "warp shifted",
+        cta((1 @ warpid, 1 @ laneid, 1)),
+        cta((1 @ warpid, 1 @ laneid, 1), 1 @ warpid),
+        {"found": "warpid 1"},
     ),
     Neighbours(
-        "owned", "warp missing", cta((1 @ warpid, 1 @ laneid, 1)), cta((4, 1 @ laneid, 1)), {"needed": "warpid 1", "found": "warpid 0"}
+        "owned",
+        "warp missing",
+        cta((1 @ warpid, 1 @ laneid, 1)),
+        cta((4, 1 @ laneid, 1)),
+        {"needed": "warpid 1", "found": "warpid 0"},
     ),
     Neighbours(
         "owned",
@@ -719,8 +792,15 @@ OWNED = [
     Neighbours(
         "owned",
         "CTA of the cluster missing",
-        on(registers((2, 1, 32, 4), (1 @ tp.cbx, 1, 1 @ laneid, 1)), memory((2, 1, 32, 4)), scope="cluster", cluster=2),
-        on(registers((2, 1, 32, 4), (4, 1, 1 @ laneid, 1)), memory((2, 1, 32, 4)), scope="cluster", cluster=2),
+        on(
+            registers((2, 1, 32, 4), (1 @ tp.cbx, 1, 1 @ laneid, 1)),
+            memory((2, 1, 32, 4)),
+            scope="cluster",
+            cluster=2,
+        ),
+        on(
+            registers((2, 1, 32, 4), (4, 1, 1 @ laneid, 1)), memory((2, 1, 32, 4)), scope="cluster", cluster=2
+        ),
         {"needed": "cbx 1", "found": "cbx 0", "warp": 0},
     ),
     Neighbours(
@@ -919,7 +999,14 @@ def test_state_space(opcode: str, right: Any, wrong: Any) -> None:
 
 STRUCTURE = [
     # demand, opcode, operands, keywords, needed, found
-    ("space", "ld.global.b32", (memory((1,)), memory((1,), name="B")), {}, "registers", "operand 0 (A, registers): global"),
+    (
+        "space",
+        "ld.global.b32",
+        (memory((1,)), memory((1,), name="B")),
+        {},
+        "registers",
+        "operand 0 (A, registers): global",
+    ),
     (
         "space",
         "ld.global.b32",
@@ -952,8 +1039,22 @@ STRUCTURE = [
         "elements of 32 bits",
         "operand 1 (A, memory): uint64, 64 bits",
     ),
-    ("shape", "ld.global.v4.b32", (registers((3,)), memory((4,))), {}, "(*repeat, 4)", "operand 0 (R, registers): shape (3,)"),
-    ("shape", "ld.global.v4.b32", (FOUR, memory((2, 2))), {}, "(*repeat, 4)", "operand 1 (A, memory): shape (2, 2)"),
+    (
+        "shape",
+        "ld.global.v4.b32",
+        (registers((3,)), memory((4,))),
+        {},
+        "(*repeat, 4)",
+        "operand 0 (R, registers): shape (3,)",
+    ),
+    (
+        "shape",
+        "ld.global.v4.b32",
+        (FOUR, memory((2, 2))),
+        {},
+        "(*repeat, 4)",
+        "operand 1 (A, memory): shape (2, 2)",
+    ),
     ("shape", "ld.global.b32", (FOUR, FOUR), {}, "(*repeat, 1)", "operand 0 (R, registers): shape (4,)"),
     (
         "shape",
@@ -1006,7 +1107,10 @@ def test_every_dimension_has_an_element() -> None:
     n = symbol("n", -1, 8)
     array = tp.tensor("A", (n,), "b8")[0:1]
     sentences = {f.obligation.sentence for f in tp.check("ld.global.b8", one(), array).failures}
-    assert sentences == {"every dimension has at least one element", "a region lies inside its tensor's shape"}
+    assert sentences == {
+        "every dimension has at least one element",
+        "a region lies inside its tensor's shape",
+    }
     assert tp.check("ld.global.b8", one(), array, active=n >= 1).verdict is PROVED
     assert failing(tp.check("ld.global.b8", one(), array, active=n >= 0)) == {"in-bounds"}
 
@@ -1017,13 +1121,25 @@ HINTED = "ld.global.L2::cache_hint.v4.b32"
 POLICY = symbol("policy")
 PARAMETERS = [
     (HINTED, {}, r"\.L2::cache_hint needs cache_policy=, the 64-bit policy operand"),
-    ("ld.global.v4.b32", {"cache_policy": POLICY}, r"cache_policy does not apply: the opcode has no \.L2::cache_hint"),
+    (
+        "ld.global.v4.b32",
+        {"cache_policy": POLICY},
+        r"cache_policy does not apply: the opcode has no \.L2::cache_hint",
+    ),
     ("ld.global.v4.b32", {"preserve_dst": True}, "preserve_dst needs pred"),
     ("ld.global.v4.b32", {"preserve_dst": "yes", "pred": True}, "preserve_dst is True or False, got 'yes'"),
-    ("st.global.v4.b32", {"preserve_dst": True, "pred": True}, "does not apply: a store has no destination registers"),
+    (
+        "st.global.v4.b32",
+        {"preserve_dst": True, "pred": True},
+        "does not apply: a store has no destination registers",
+    ),
     ("ld.global.v4.b32", {"index_bits": 16}, "index_bits is 32 or 64, got 16"),
     ("st.global.L2::cache_hint.v4.b32", {}, "needs cache_policy"),
-    ("ld.global.v4.b32", {"mask": 1}, r"has no parameter mask; its parameters are cache_policy, index_bits, pred, preserve_dst"),
+    (
+        "ld.global.v4.b32",
+        {"mask": 1},
+        r"has no parameter mask; its parameters are cache_policy, index_bits, pred, preserve_dst",
+    ),
 ]
 
 

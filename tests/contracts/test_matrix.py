@@ -1,4 +1,6 @@
-"""``ldmatrix`` and ``stmatrix``: every demand with the call that meets it by a hair and the one next to it that does not."""
+"""``ldmatrix`` and ``stmatrix``: every demand with the call that meets it by a hair and the one next to it
+that does not.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ def declared(backing: int, shape: tuple[int, ...], at: Any, strides: Any, *, spa
     return raw.declare(shape, at=at, name="D", layout=TileLayout(S[shape:strides]))
 
 
-I = tp.symbol("i", 0, 8)  # noqa: E741 - a loop index by its usual name
+I = tp.symbol("i", 0, 8)
 J = tp.symbol("j", 0, 2**30)
 ROWS = shared((64, 4))
 X = tp.symbol("x", 0, 7, uniform="thread")
@@ -439,7 +441,9 @@ def test_every_scope(opcode: str, scope: str) -> None:
 
 
 def test_a_whole_warp_or_more_executes_it() -> None:
-    with pytest.raises(CallError, match="is executed by a whole warp: its scope is warp or wider, not thread"):
+    with pytest.raises(
+        CallError, match="is executed by a whole warp: its scope is warp or wider, not thread"
+    ):
         tp.check(X1, fragment(1), tile(1))
 
 
@@ -451,9 +455,24 @@ def test_no_parameters(name: str) -> None:
 
 STRUCTURE = [
     ("shape", on(fragment(2), tile(1)), "operand 0 (R, registers): shape (2, 8, 4)", "(*repeat, 1, 8, 4)"),
-    ("shape", on(fragment(1), shared((8, 4))), "operand 1 (SM, shared memory): shape (8, 4)", "(*repeat, 1, 8, 4)"),
-    ("shape", on(registers((1, 4, 8)), tile(1)), "operand 0 (R, registers): shape (1, 4, 8)", "(*repeat, 1, 8, 4)"),
-    ("width", on(fragment(1), tile(1, bits=16)), "operand 1 (SM, shared memory): uint16, 16 bits", "elements of 32 bits"),
+    (
+        "shape",
+        on(fragment(1), shared((8, 4))),
+        "operand 1 (SM, shared memory): shape (8, 4)",
+        "(*repeat, 1, 8, 4)",
+    ),
+    (
+        "shape",
+        on(registers((1, 4, 8)), tile(1)),
+        "operand 0 (R, registers): shape (1, 4, 8)",
+        "(*repeat, 1, 8, 4)",
+    ),
+    (
+        "width",
+        on(fragment(1), tile(1, bits=16)),
+        "operand 1 (SM, shared memory): uint16, 16 bits",
+        "elements of 32 bits",
+    ),
     ("space", on(fragment(1), tile(1, space="global")), "operand 1 (SM, shared memory): global", "shared"),
     ("space", on(tile(1, name="X"), tile(1)), "operand 0 (X, registers): shared", "registers"),
 ]
@@ -468,12 +487,20 @@ def test_structure(demand: str, setup: Any, found: str, needed: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "opcode", [o for m in ("ldmatrix", "stmatrix") for o in enumerate_spellings(m) if ".m8n8." not in o or ".shared" not in o]
+    "opcode",
+    [
+        o
+        for m in ("ldmatrix", "stmatrix")
+        for o in enumerate_spellings(m)
+        if ".m8n8." not in o or ".shared" not in o
+    ],
 )
 def test_other_shapes_have_no_contract_yet(opcode: str) -> None:
     report = tp.check(opcode, fragment(1), tile(1), scope="warp")
     assert report.verdict is tp.Verdict.UNSUPPORTED
-    assert report.reason.endswith("write .shared" if ".m8n8." in opcode else "only m8n8 matrices of .b16 have a contract so far")
+    assert report.reason.endswith(
+        "write .shared" if ".m8n8." in opcode else "only m8n8 matrices of .b16 have a contract so far"
+    )
 
 
 def interleaved() -> Any:
@@ -497,6 +524,7 @@ def test_trans_changes_no_demand(mnemonic: str) -> None:
     opcodes = [f"{mnemonic}.sync.aligned.m8n8.x2{trans}.shared.b16" for trans in ("", ".trans")]
     setup = interleaved() if mnemonic == "ldmatrix" else swapped(interleaved())
     plain, transposed = (
-        [(f.obligation.id, f.obligation.claim, f.obligation.given) for f in check(o, setup).findings] for o in opcodes
+        [(f.obligation.id, f.obligation.claim, f.obligation.given) for f in check(o, setup).findings]
+        for o in opcodes
     )
     assert all(a[0] == b[0] and a[1] is b[1] and a[2] is b[2] for a, b in zip(plain, transposed, strict=True))

@@ -17,7 +17,8 @@ from tileproof.contracts.launch import Launch
 from tileproof.contracts.width import exact_points, fits, index_bits, wrap_points
 from tileproof.errors import CallError
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import Index, Leaf, const, floordiv
+from tileproof.layouts.index import Index, const, floordiv
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import simplify
 from tileproof.layouts.symbols import symbol
 
@@ -43,7 +44,9 @@ def test_fits(node: Index, narrowest: int) -> None:
     assert not fits(node, narrowest - 1)
 
 
-@pytest.mark.parametrize("node", [symbol("a", 0), symbol("a", None, 3), symbol("a"), symbol("a", 0) % 8 - symbol("b", 0)])
+@pytest.mark.parametrize(
+    "node", [symbol("a", 0), symbol("a", None, 3), symbol("a"), symbol("a", 0) % 8 - symbol("b", 0)]
+)
 def test_what_is_unbounded_never_fits(node: Index) -> None:
     assert not fits(node, 1000)
 
@@ -79,7 +82,14 @@ def test_exact_points(offset: Index, exact: list[Index]) -> None:
 
 def load(start: Any, **parameters: Any) -> Call:
     array = memory((1 << 62,), bits=8)[start : start + 1]
-    call = Call(resolve("ld.global.b8"), (registers((1,), bits=8).as_view(), array), "thread", Launch.of(), parameters, family="ld")
+    call = Call(
+        resolve("ld.global.b8"),
+        (registers((1,), bits=8).as_view(), array),
+        "thread",
+        Launch.of(),
+        parameters,
+        family="ld",
+    )
     call.operand(0, "registers", ("registers",), (1,), 8)
     return call
 
@@ -140,7 +150,9 @@ WIDE = symbol("a", 0, 2**40)
     ids=repr,
 )
 def test_wrap_points(start: Index, parameters: dict[str, Any], found: list[tuple[int, Index]]) -> None:
-    assert {(b, simplify(p).uid) for b, p in points_of(start, **parameters)} == {(b, simplify(p).uid) for b, p in found}
+    assert {(b, simplify(p).uid) for b, p in points_of(start, **parameters)} == {
+        (b, simplify(p).uid) for b, p in found
+    }
 
 
 def wrapped(value: int, bits: int) -> int:
@@ -150,7 +162,9 @@ def wrapped(value: int, bits: int) -> int:
 
 
 def machine(node: Any, values: dict[Leaf, int], bits: int) -> Any:
-    """What arithmetic in signed registers of so many bits computes. Constants of exact operations are immediates."""
+    """What arithmetic in signed registers of so many bits computes. Constants of exact operations are
+    immediates.
+    """
 
     def exact(argument: Any) -> Any:
         return argument.args[0] if argument.op == "const" else machine(argument, values, bits)

@@ -38,7 +38,7 @@ V4 = "ld.global.v4.b32"
 
 WORDS = tp.tensor("R", (4,), "uint32", "registers")
 ROWS = tp.tensor("A", (64, 4), "uint32")
-I = tp.symbol("i", 0, 63)  # noqa: E741 - a loop index by its usual name
+I = tp.symbol("i", 0, 63)
 
 
 def registers(shape: tuple[int, ...], strides: tuple[Any, ...], dtype: str = "uint32") -> Tensor:

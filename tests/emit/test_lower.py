@@ -16,7 +16,8 @@ from tileproof.emit.lower import Lowering, Register, keeps_meaning, special, wid
 from tileproof.errors import EmissionError
 from tileproof.layouts import index as ix
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import Index, Leaf, Relation, const, leaf, maximum, minimum, select
+from tileproof.layouts.index import Index, Relation, const, leaf, maximum, minimum, select
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import decide, simplify
 from tileproof.layouts.symbols import symbol
 from tileproof.layouts.traverse import leaves

@@ -11,7 +11,8 @@ from tests.layouts.smt import always_equal
 from tests.strategies import swizzles
 from tileproof.errors import LayoutError
 from tileproof.layouts.evaluate import evaluate, evaluate_array
-from tileproof.layouts.index import Leaf, const, leaf
+from tileproof.layouts.index import const, leaf
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.swizzle import Swizzle
 from tileproof.layouts.symbols import symbol
 

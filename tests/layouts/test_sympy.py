@@ -95,7 +95,7 @@ def test_a_symbol_comes_back_as_the_variable_that_it_stands_for() -> None:
     assert leaves(I + N.sympy * 2) == leaves(I, N)
     copies = {v.sympy for v in (*BOUNDED_AND_NOT, *BOUNDED_AND_NOT)}
     assert len(copies) == len(BOUNDED_AND_NOT)
-    assert pickle.loads(pickle.dumps(I.sympy + J.sympy)) == I.sympy + J.sympy  # noqa: S301 - our own bytes
+    assert pickle.loads(pickle.dumps(I.sympy + J.sympy)) == I.sympy + J.sympy
 
 
 def test_symbols_of_one_name_stay_apart() -> None:

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from tileproof.errors import LayoutError
 from tileproof.layouts.axes import laneid, m
 from tileproof.layouts.evaluate import evaluate, evaluate_array
-from tileproof.layouts.index import Leaf, const
+from tileproof.layouts.index import const
 from tileproof.layouts.layout import R, S, TileLayout
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import simplify
 from tileproof.layouts.swizzle import Swizzle
 from tileproof.layouts.symbols import symbol

@@ -19,7 +19,8 @@ PARTICIPATION = {"converged", "covered", "owned"}
 
 @dataclass(frozen=True)
 class Comparison:
-    """``verdict`` is the library's word, or ``refused`` (no such view) or ``unreachable`` (no thread executes it).
+    """``verdict`` is the library's word, or ``refused`` (no such view) or ``unreachable`` (no thread executes
+    it).
 
     ``faults`` are the disagreements, ``undecided`` the demands without an answer.
     """
@@ -64,7 +65,9 @@ def compare(call: Call) -> Comparison:
         refuted=frozenset(n for n, v in by_id.items() if Verdict.REFUTED in v),
         proved=frozenset(n for n, v in by_id.items() if v == {Verdict.PROVED}),
         hazards=frozenset(_short(f) for f in report.hazards if f.verdict is Verdict.REFUTED),
-        undecided=frozenset(_short(f) for f in (*report.findings, *report.hazards) if f.verdict is Verdict.UNDECIDED),
+        undecided=frozenset(
+            _short(f) for f in (*report.findings, *report.hazards) if f.verdict is Verdict.UNDECIDED
+        ),
         faults=tuple(faults),
         methods=tuple((_short(f), f.method) for f in report.findings),
     )

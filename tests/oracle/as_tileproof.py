@@ -45,13 +45,17 @@ def view(operand: Operand, symbols: dict[str, Any]) -> ViewOperations:
         return built(amount, symbols) if name == "m" else built(amount, symbols) @ axis(name)
 
     factors = operand.factors
-    spec = S[tuple(built(f.extent, symbols) for f in factors) : tuple(strided(f.stride, f.axis) for f in factors)]
+    spec = S[
+        tuple(built(f.extent, symbols) for f in factors) : tuple(strided(f.stride, f.axis) for f in factors)
+    ]
     for replica in operand.replicas:
         spec = spec + R[(built(replica.extent, symbols),) : (strided(replica.stride, replica.axis),)]
     for amount, name in operand.offsets:
         spec = spec + strided(amount, name)
     swizzle = operand.swizzle
-    layout = TileLayout(spec, None if swizzle is None else tp.Swizzle(swizzle.bits, swizzle.base, swizzle.shift))
+    layout = TileLayout(
+        spec, None if swizzle is None else tp.Swizzle(swizzle.bits, swizzle.base, swizzle.shift)
+    )
     shape = tuple(built(n, symbols) for n in operand.shape)
     dtype, space, backing = f"uint{operand.bits}", operand.space, operand.backing
     if backing is None:

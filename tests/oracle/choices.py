@@ -1,4 +1,5 @@
-"""Choices as a sequence of small numbers, so that whatever is generated from them can be replayed and made smaller.
+"""Choices as a sequence of small numbers, so that whatever is generated from them can be replayed and made
+smaller.
 
 Zero is the plainest choice everywhere; a sequence that ends goes on with zeros.
 """
@@ -21,7 +22,7 @@ class Choices:
 
     @classmethod
     def seeded(cls, seed: int) -> Choices:
-        random = Random(seed)  # noqa: S311 - reproducible test data
+        random = Random(seed)
         return cls(lambda n: int(random.random() * n))
 
     @classmethod
@@ -50,7 +51,9 @@ class Choices:
         return [left.pop(self.below(len(left))) for _ in range(n)]
 
 
-def smallest(sequence: Sequence[int], wanted: Callable[[Sequence[int]], bool], rounds: int = 2000) -> list[int]:
+def smallest(
+    sequence: Sequence[int], wanted: Callable[[Sequence[int]], bool], rounds: int = 2000
+) -> list[int]:
     """A short sequence of small numbers that is still ``wanted``, found greedily within so many trials."""
     best = list(sequence)
     trials = 0

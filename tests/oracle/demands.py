@@ -1,8 +1,9 @@
 """Every demand of the four families, decided by evaluating it at every point.
 
-Sources: PTX ISA 9.7.9.8 (ld), 9.7.9.11 (st), 9.7.14.5.15 (ldmatrix), 9.7.14.5.16 (stmatrix), 6.4.1 (alignment); contract
-reference, "Group, repeat, and atom axes", "128-bit global load", "Memory and register instructions", "ldmatrix /
-stmatrix". A point is a value for each symbol, an executing thread, a repeat, an element, and a base address.
+Sources: PTX ISA 9.7.9.8 (ld), 9.7.9.11 (st), 9.7.14.5.15 (ldmatrix), 9.7.14.5.16 (stmatrix), 6.4.1
+(alignment); contract reference, "Group, repeat, and atom axes", "128-bit global load", "Memory and register
+instructions", "ldmatrix / stmatrix". A point is a value for each symbol, an executing thread, a repeat, an
+element, and a base address.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -30,10 +32,11 @@ Witness = dict[str, int]
 class Outcome:
     """What fails, by name, each with one witness.
 
-    ``implied`` demands fail only where a region leaves its dimension, which is refused anyway, or where a predicate
-    forbids the access.
-    ``unbuildable`` says why the operands cannot exist at all, whatever the library thinks of them; ``unreachable`` that no thread ever executes the call;
-    ``scattered`` that the group's threads are not evenly spaced; ``structural`` that shapes alone decided, so nothing else was looked at.
+    ``implied`` demands fail only where a region leaves its dimension, which is refused anyway, or where a
+    predicate forbids the access. ``unbuildable`` says why the operands cannot exist at all, whatever the
+    library thinks of them; ``unreachable`` that no thread ever executes the call; ``scattered`` that the
+    group's threads are not evenly spaced; ``structural`` that shapes alone decided, so nothing else was
+    looked at.
     """
 
     failing: dict[str, Witness] = field(default_factory=dict)
@@ -280,7 +283,9 @@ class _Judgement:
         self._storage(registers, self._slots, width)
 
     def _storage(self, operand: Operand, offset: Any, size: int) -> None:
-        """``size`` bytes from ``offset`` on are in the storage; one of the tensor's own has whatever its shape needs."""
+        """``size`` bytes from ``offset`` on are in the storage; one of the tensor's own has whatever its
+        shape needs.
+        """
         if operand.backing is not None:
             total = operand.backing.elements * operand.bits // 8
             self._fail("in-storage", (offset < 0) | (offset + size > total), self.executing)
@@ -295,7 +300,9 @@ class _Judgement:
 
     def _outside(self, operand: Operand) -> Iterator[Any]:
         """Where each region leaves its dimension."""
-        for region, start, extent in zip(operand.region, starts(operand, self.known), operand.shape, strict=True):
+        for region, start, extent in zip(
+            operand.region, starts(operand, self.known), operand.shape, strict=True
+        ):
             size = value(extent, self.known)
             yield np.asarray((start < 0) | (start + region.span > size) | (size < 1))
 
@@ -314,7 +321,9 @@ class _Judgement:
         slots = self._slots // (call.bits // 8)
         inner = [d for d in range(self.ndim) if d not in kept]
         full = list(slots.shape)
-        for axis, extent in zip(range(self.symbols + 2, self.ndim), (*self.repeats, *call.suffix), strict=True):
+        for axis, extent in zip(
+            range(self.symbols + 2, self.ndim), (*self.repeats, *call.suffix), strict=True
+        ):
             full[axis] = extent
         rows = np.moveaxis(np.broadcast_to(slots, full), inner, range(self.ndim - len(inner), self.ndim))
         rows = np.sort(rows.reshape(*rows.shape[: len(kept)], -1), axis=-1)
@@ -335,21 +344,23 @@ class _Judgement:
             words = np.take(words, [0], axis=lanes)
             full = (*full[:lanes], 1, *full[lanes + 1 :])
         there, words = np.broadcast_to(there, full), np.broadcast_to(words, full)
-        shared = [d for d, s in enumerate(call.symbols) if s.uniform == "grid"]
-        own = [d for d in range(self.symbols) if d not in shared]
-        rest = range(self.symbols, self.ndim)
-        order = [*shared, *own, *rest]
-        there, words = there.transpose(order), words.transpose(order)
-        lead = [len(call.symbols[d].values) for d in shared]
-        private = [len(call.symbols[d].values) for d in own]
-        there = there.reshape(int(np.prod(lead)), int(np.prod(private)), *full[self.symbols :])
-        words = words.reshape(there.shape)
-        if self._collides(there.reshape(-1, there[0, 0].size), words.reshape(-1, words[0, 0].size), width):
+        axes = {u: [d for d, s in enumerate(call.symbols) if s.uniform == u] for u in ("grid", "warp", "thread")}
+        order = [*axes["grid"], *axes["warp"], *axes["thread"], *range(self.symbols, self.ndim)]
+        sizes = [prod(len(call.symbols[d].values) for d in axes[u]) for u in ("grid", "warp", "thread")]
+        there = there.transpose(order).reshape(*sizes, *full[self.symbols :])
+        words = words.transpose(order).reshape(there.shape)
+        grid, per_warp, per_thread = sizes
+        threads = there.shape[3:]
+        conflict = self._collides(there.reshape(-1, prod(threads)), words.reshape(-1, prod(threads)), width)
+        if per_thread > 1:
+            # Two threads, each with values of its own; those of their warps may be the same.
+            shape = grid * per_warp, per_thread, *threads
+            conflict = conflict or self._crosses(there.reshape(shape), words.reshape(shape), width, narrow=True)
+        if per_warp * per_thread > 1:
+            shape = grid, per_warp * per_thread, *threads
+            conflict = conflict or self._crosses(there.reshape(shape), words.reshape(shape), width, narrow=False)
+        if conflict:
             self.hazards["write-conflict"] = {}
-        elif own:
-            narrow = any(call.symbols[d].uniform == "thread" for d in own)
-            if self._crosses(there, words, width, narrow):
-                self.hazards["write-conflict"] = {}
 
     @staticmethod
     def _collides(there: Any, words: Any, width: int) -> bool:
@@ -360,8 +371,10 @@ class _Judgement:
         return bool((rows[..., 1:] - rows[..., :-1] < width).any())
 
     @staticmethod
-    def _crosses(there: Any, words: Any, width: int, narrow: bool) -> bool:
-        """Whether entries of two threads (``narrow``) or warps overlap for some values that each of them may have."""
+    def _crosses(there: Any, words: Any, width: int, *, narrow: bool) -> bool:
+        """Whether entries of two threads (``narrow``) or warps overlap for some values that each of them may
+        have.
+        """
         for mask, offsets in zip(there, words, strict=True):
             thread = np.arange(offsets.shape[1]).reshape(1, -1, 1)
             if narrow:

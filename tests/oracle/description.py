@@ -38,7 +38,9 @@ class Factor:
 
 @dataclass(frozen=True)
 class Swizzle:
-    """In elements: ``bits`` bits of an offset from ``base + shift`` upwards are XORed into those from ``base`` upwards."""
+    """In elements: ``bits`` bits of an offset from ``base + shift`` upwards are XORed into those from
+    ``base`` upwards.
+    """
 
     bits: int
     base: int
@@ -74,9 +76,10 @@ class Region:
 class Operand:
     """A tensor and the view of it that is handed over.
 
-    The view comes about in this order: ``region``; ``read_as``, the last dimension in elements of so many bits;
-    ``reshape``, the same row-major order in other extents; ``order``, where dimension ``d`` is ``order[d]`` before.
-    ``align`` is what the base address of the storage is known to be a multiple of, in bytes.
+    The view comes about in this order: ``region``; ``read_as``, the last dimension in elements of so many
+    bits; ``reshape``, the same row-major order in other extents; ``order``, where dimension ``d`` is
+    ``order[d]`` before. ``align`` is what the base address of the storage is known to be a multiple of, in
+    bytes.
     """
 
     name: str
@@ -124,9 +127,11 @@ class Operand:
 
 @dataclass(frozen=True)
 class Call:
-    """An instruction with its operands. ``count`` is the vector length or the number of matrices, ``bits`` a word's width.
+    """An instruction with its operands. ``count`` is the vector length or the number of matrices, ``bits`` a
+    word's width.
 
-    ``guard``, ``assume`` and ``pred`` are truth terms over symbols and thread numbers (``assume`` over symbols only).
+    ``guard``, ``assume`` and ``pred`` are truth terms over symbols and thread numbers (``assume`` over
+    symbols only).
     """
 
     family: str

@@ -15,7 +15,8 @@ MOST_VALUES = 64
 
 @dataclass
 class Dim:
-    """A dimension of a tensor. ``extent`` counts elements of the view, ``factors`` and ``size`` those of the tensor.
+    """A dimension of a tensor. ``extent`` counts elements of the view, ``factors`` and ``size`` those of the
+    tensor.
 
     A ``hidden`` dimension is indexed, so the view does not have it.
     """

@@ -24,7 +24,9 @@ def generate(family: str, choices: Choices) -> Call:
     slabs = _launch(draft)
     repeats = [choices.between(1, 3) for _ in range(choices.among(1, 0, 2))]
     group = [(name, len(threads)) for name, threads in slabs.items()]
-    inner = [("matrix", draft.count), ("row", 8), ("word", 4)] if draft.collective else [("word", draft.count)]
+    inner = (
+        [("matrix", draft.count), ("row", 8), ("word", 4)] if draft.collective else [("word", draft.count)]
+    )
     outer = [*group, *((f"repeat{d}", n) for d, n in enumerate(repeats))]
     draft.registers = _registers(draft, slabs, outer, inner)
     draft.memory = _memory(draft, outer, inner)
@@ -54,7 +56,13 @@ def _opcode(family: str, c: Choices) -> CallDraft:
         )
     scope = c.among("thread", "warp", "cta", "warpgroup")
     bits, count = c.among(*_ACCESSES)
-    space = "global" if bits * count == 256 else c.among("global", "shared", "global", "local", "shared::cta", *(["const"] if family == "ld" else []))
+    space = (
+        "global"
+        if bits * count == 256
+        else c.among(
+            "global", "shared", "global", "local", "shared::cta", *(["const"] if family == "ld" else [])
+        )
+    )
     sizes = {
         "thread": (1, 32, 33, 64, 7, 128), "warp": (32, 64, 128, 8), "cta": (64, 32, 96, 128, 256, 8), "warpgroup": (128, 256),
     }  # fmt: skip
@@ -219,7 +227,9 @@ def _owners(draft: CallDraft, made: OperandDraft, slabs: Slabs, by_role: dict[st
         else:
             _bind(draft, made, dim, slabs["warp"], per_warp, warp_axis, draft.warps)
     elif draft.scope == "warp" and c.chance(15):
-        made.dims.insert(0, Dim("warps", 1, [Factor(draft.warps, 1, "warpid")], draft.warps, "warp", hidden=True))
+        made.dims.insert(
+            0, Dim("warps", 1, [Factor(draft.warps, 1, "warpid")], draft.warps, "warp", hidden=True)
+        )
 
 
 def _bind(
@@ -311,7 +321,9 @@ def _hidden(draft: CallDraft, dims: list[Dim], outer: list[tuple[str, int]]) -> 
         added.append(Dim("warpgroups", 1, [], draft.warps // 4, "wgid", hidden=True))
     if c.chance(25):
         stages = c.between(2, 4)
-        added.append(Dim("stage", 1, [], stages, draft.within(stages - 1, threads=not draft.collective), hidden=True))
+        added.append(
+            Dim("stage", 1, [], stages, draft.within(stages - 1, threads=not draft.collective), hidden=True)
+        )
     dims[:0] = added
     return added
 

@@ -75,7 +75,9 @@ def _backing(draft: CallDraft) -> None:
         for factor in dim.factors:
             if isinstance(factor.extent, int) and isinstance(factor.stride, int) and factor.axis == "m":
                 reach += (factor.extent - 1) * max(factor.stride, 0)
-    operand.backing = Backing(max(1, reach + c.among(0, -1, 4, 16, -4)), c.among(0, 1, 4, -1, draft.symbol(0, 4), 2))
+    operand.backing = Backing(
+        max(1, reach + c.among(0, -1, 4, 16, -4)), c.among(0, 1, 4, -1, draft.symbol(0, 4), 2)
+    )
 
 
 def _register_stride(draft: CallDraft) -> None:
@@ -111,7 +113,9 @@ def _owner(draft: CallDraft) -> None:
     c, registers = draft.choices, draft.registers
     bound = [d for d in registers.dims if d.factors and not d.on_storage]
     if not bound or c.chance(20):
-        registers.offsets.append((c.among(1, 4, draft.symbol(0, 1)), c.among("laneid", "warpid", "wid_in_wg", "tx")))
+        registers.offsets.append(
+            (c.among(1, 4, draft.symbol(0, 1)), c.among("laneid", "warpid", "wid_in_wg", "tx"))
+        )
         return
     dim = c.among(*bound)
     factor = dim.factors[0]
@@ -119,7 +123,9 @@ def _owner(draft: CallDraft) -> None:
     if kind == 0:
         dim.factors[0] = replace(factor, stride=c.among(2, 1, 4, 8, 0))
     elif kind == 1:
-        dim.factors[0] = replace(factor, axis=c.among("laneid", "warpid", "wid_in_wg", "tx", "tid_in_wg", "wgid", "m"))
+        dim.factors[0] = replace(
+            factor, axis=c.among("laneid", "warpid", "wid_in_wg", "tx", "tid_in_wg", "wgid", "m")
+        )
     else:
         other = c.among(*bound)
         dim.factors, other.factors = other.factors, dim.factors
@@ -150,7 +156,12 @@ def _extent(draft: CallDraft) -> None:
     operands = [draft.registers, draft.memory] if c.chance(70) else [c.among(draft.registers, draft.memory)]
     for operand in operands:
         for dim in operand.dims:
-            if dim.role == role and isinstance(dim.size, int) and len(dim.factors) == 1 and dim.extent + change > 0:
+            if (
+                dim.role == role
+                and isinstance(dim.size, int)
+                and len(dim.factors) == 1
+                and dim.extent + change > 0
+            ):
                 per = operand.view_bits or operand.bits
                 change_in_tensor = change * per // operand.bits if dim is operand.dims[-1] else change
                 dim.extent += change

@@ -1,4 +1,6 @@
-"""Where an element of a view stands, step by step as the description says it. Works on integers and on arrays alike."""
+"""Where an element of a view stands, step by step as the description says it. Works on integers and on arrays
+alike.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from tests.oracle.terms import Term, value
 
 @dataclass(frozen=True)
 class Place:
-    """The value on each thread axis that the layout names, and the offset from the start of the storage in bytes."""
+    """The value on each thread axis that the layout names, and the offset from the start of the storage in
+    bytes.
+    """
 
     axes: dict[str, Any]
     offset: Any
@@ -90,8 +94,12 @@ def starts(operand: Operand, known: Mapping[str, Any]) -> list[Any]:
     return [value(r.start, known) for r in operand.region]
 
 
-def tensor_coordinates(operand: Operand, at: Sequence[Any], known: Mapping[str, Any]) -> tuple[list[Any], Any]:
-    """The tensor's coordinates of element ``at`` of the view, and how many view elements past its start it stands."""
+def tensor_coordinates(
+    operand: Operand, at: Sequence[Any], known: Mapping[str, Any]
+) -> tuple[list[Any], Any]:
+    """The tensor's coordinates of element ``at`` of the view, and how many view elements past its start it
+    stands.
+    """
     at = list(at)
     if operand.order is not None:
         before: list[Any] = [0] * len(at)
@@ -113,7 +121,9 @@ def tensor_coordinates(operand: Operand, at: Sequence[Any], known: Mapping[str, 
     return coordinates, past
 
 
-def place(operand: Operand, at: Sequence[Any], known: Mapping[str, Any], replica: Sequence[Any] = ()) -> Place:
+def place(
+    operand: Operand, at: Sequence[Any], known: Mapping[str, Any], replica: Sequence[Any] = ()
+) -> Place:
     """Where element ``at`` of the view stands; ``replica`` picks a copy, by default the first."""
     coordinates, past = tensor_coordinates(operand, at, known)
     axes = tensor_place(operand, coordinates, known, replica)

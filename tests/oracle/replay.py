@@ -19,9 +19,9 @@ Values = Mapping[str, int]
 class Told:
     """What a counterexample says.
 
-    ``symbols``, ``threads`` (what the group leaves open), ``group``, ``repeats`` and ``elements`` map names to values; a
-    name with a prime belongs to the second thread or coordinate of a pair. ``warp`` and ``lane`` are the thread that it is
-    about.
+    ``symbols``, ``threads`` (what the group leaves open), ``group``, ``repeats`` and ``elements`` map names
+    to values; a name with a prime belongs to the second thread or coordinate of a pair. ``warp`` and ``lane``
+    are the thread that it is about.
     """
 
     symbols: Values
@@ -105,7 +105,8 @@ class Replay:
     def _point(self, told: Told) -> _Point:
         symbols, warp, lane = self._symbols(told), told.warp or 0, told.lane or 0
         if self.call.collective:
-            # The told lane is the one that supplies an address or owns a word; any active lane may speak for the warp.
+            # The told lane is the one that supplies an address or owns a word; any active lane may speak for
+            # the warp.
             active = [n for n in range(32) if self._active(symbols, warp, n)]
             lane = told.threads.get("lane", active[0] if active else lane)
         known = {**symbols, **numbers(self.call.block, warp, lane)}
@@ -116,7 +117,9 @@ class Replay:
     def _second(self, told: Told) -> _Point:
         """The primed side: another thread, repeat or element, with its own varying symbols."""
         first, symbols = self._point(told), self._symbols(told, "'")
-        group = tuple(told.group.get(n + "'", g) for n, g in zip(self.call.group_axes, first.group, strict=True))
+        group = tuple(
+            told.group.get(n + "'", g) for n, g in zip(self.call.group_axes, first.group, strict=True)
+        )
         warp, lane = told.threads.get("warp'", first.warp), told.threads.get("lane'", first.lane)
         unit = self._unit(warp)
         if self.call.scope == "warpgroup":
@@ -151,14 +154,18 @@ class Replay:
     def _offset(self, operand: Operand, point: _Point, element: tuple[int, ...] | None = None) -> int:
         return int(place(operand, point.at(element), point.known).offset)
 
-    def _access(self, operand: Operand, told: Told, fails: Any, element: tuple[int, ...] | None = None) -> str | None:
+    def _access(
+        self, operand: Operand, told: Told, fails: Any, element: tuple[int, ...] | None = None
+    ) -> str | None:
         """Check execution, the told address, and that ``fails(offset, point)`` holds."""
         point = self._point(told)
         problem = self._executes(point)
         if problem:
             return problem
         offset = self._offset(operand, point, element)
-        return self._address(operand, told, offset) or (None if fails(offset, point) else f"holds at offset {offset}")
+        return self._address(operand, told, offset) or (
+            None if fails(offset, point) else f"holds at offset {offset}"
+        )
 
     def _address(self, operand: Operand, told: Told, offset: int) -> str | None:
         if self.call.collective:
@@ -220,7 +227,9 @@ class Replay:
         if problem:
             return problem
         for operand in self.call.operands:
-            for region, start, extent in zip(operand.region, starts(operand, point.known), operand.shape, strict=True):
+            for region, start, extent in zip(
+                operand.region, starts(operand, point.known), operand.shape, strict=True
+            ):
                 size = value(extent, point.known)
                 if start < 0 or start + region.span > size or size < 1:
                     return None
@@ -312,7 +321,9 @@ class Replay:
         """
         call = self.call
         mine = {"warp": warp % 4 if call.scope == "warpgroup" else warp, "lane": lane}
-        if call.scope == "warpgroup" or any(mine[name] >= extent for name, extent in zip(call.group_axes, self.group_extents, strict=True)):
+        if call.scope == "warpgroup" or any(
+            mine[name] >= extent for name, extent in zip(call.group_axes, self.group_extents, strict=True)
+        ):
             return None
         known = {**symbols, **numbers(call.block, warp, lane)}
         inner = [0] * (len(call.registers.view_shape) - len(self.group_extents))

@@ -1,4 +1,5 @@
-"""Integer and truth expressions as plain data: an integer, a name, or a tuple of an operator and its arguments.
+"""Integer and truth expressions as plain data: an integer, a name, or a tuple of an operator and its
+arguments.
 
     ("+", ("*", 4, "i"), ("%", "lane", 2))        ("<", "tx", 40)        ("all", a, b)
 """

@@ -1,8 +1,8 @@
 """Threads by number, and which of them a group names.
 
-A thread's linear number is ``tid.x + tid.y*ntid.x + tid.z*ntid.x*ntid.y``; 32 consecutive ones are a warp, four
-consecutive warps a warpgroup (PTX ISA 2, 10). A group enumerates the active warps, and the active lanes, of its unit
-(a warp, a warpgroup or the CTA) in increasing order.
+A thread's linear number is ``tid.x + tid.y*ntid.x + tid.z*ntid.x*ntid.y``; 32 consecutive ones are a warp,
+four consecutive warps a warpgroup (PTX ISA 2, 10). A group enumerates the active warps, and the active lanes,
+of its unit (a warp, a warpgroup or the CTA) in increasing order.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ def warps(threads: int) -> int:
 class Participation:
     """For each thread, in arrays ``(symbols..., warp, lane)``: what it executes, if anything.
 
-    ``warp_rank`` and ``lane_rank`` are its group coordinates. ``unconverged`` marks threads of a unit in which an element
-    of the group, or a lane of the instruction, is left without a thread; ``uncovered`` marks active threads without an
-    element. ``scattered`` says that the active warps, or lanes, of some unit are not evenly spaced.
+    ``warp_rank`` and ``lane_rank`` are its group coordinates. ``unconverged`` marks threads of a unit in
+    which an element of the group, or a lane of the instruction, is left without a thread; ``uncovered`` marks
+    active threads without an element. ``scattered`` says that the active warps, or lanes, of some unit are
+    not evenly spaced.
     """
 
     executing: Any
@@ -100,11 +101,13 @@ def _uneven(rows: Any) -> bool:
     return any(len(set(np.diff(np.flatnonzero(row)).tolist())) > 1 for row in np.unique(rows, axis=0))
 
 
-def owners(block: tuple[int, ...], found: dict[str, Any], thread: dict[str, Any], scope: str) -> list[tuple[str, Any, Any]]:
+def owners(
+    block: tuple[int, ...], found: dict[str, Any], thread: dict[str, Any], scope: str
+) -> list[tuple[str, Any, Any]]:
     """``(axis, found, needed)`` for each demand that makes ``thread`` the owner of what stands at ``found``.
 
-    A layout may name threads by lane and warp, by lane and numbers in the warpgroup, or by ``tx``. A coordinate that the
-    scope distinguishes and that the named axes leave open is zero.
+    A layout may name threads by lane and warp, by lane and numbers in the warpgroup, or by ``tx``. A
+    coordinate that the scope distinguishes and that the named axes leave open is zero.
     """
     wanted = [(axis, at, thread[axis]) for axis, at in found.items() if axis != "m"]
     named = set(found) - {"m"}

@@ -1,7 +1,7 @@
 """Calls described as plain data (``tests/data/described-views.json``), built as tileproof objects.
 
-Each entry has the right verdict (``expect``) and the reason. Expressions and statements are keys into the tables below, so
-nothing is evaluated from text.
+Each entry has the right verdict (``expect``) and the reason. Expressions and statements are keys into the
+tables below, so nothing is evaluated from text.
 """
 
 from __future__ import annotations
@@ -43,12 +43,16 @@ class Context:
             raise AttributeError(name) from None
 
 
-def _loop(name: str, stop: Callable[[Context], Any], start: Callable[[Context], Any] = lambda c: 0, step: int = 1) -> Callable[[Context], None]:
+def _loop(
+    name: str, stop: Callable[[Context], Any], start: Callable[[Context], Any] = lambda c: 0, step: int = 1
+) -> Callable[[Context], None]:
     """A loop: a uniform count of iterations, and the threads that are still in it."""
 
     def enter(c: Context) -> None:
         first, last = as_index(start(c)), as_index(stop(c))
-        trips = None if first.value is None or last.value is None else -(-(last.value - first.value) // step) - 1
+        trips = (
+            None if first.value is None or last.value is None else -(-(last.value - first.value) // step) - 1
+        )
         count = tp.symbol(name if step == 1 and first.value == 0 else f"{name}_count", 0, trips)
         c.names[name] = first + step * count
         if trips is None:
@@ -78,7 +82,10 @@ STATEMENTS: dict[str, Callable[[Context], None]] = {
     "T.evaluate(T.assume(T.And(n % 4 == 0, T.And(n >= 0, n < 4000))))": lambda c: c.assume.extend(
         [c.n % 4 == 0, c.n >= 0, c.n < 4000]
     ),
-    **{f"for i in T.serial({n})": _loop("i", lambda c, n=n: n) for n in (8, 16, 32, 64, 1000, 1025, 4096, 10000, 65536)},  # type: ignore[misc]
+    **{
+        f"for i in T.serial({n})": _loop("i", lambda c, n=n: n)
+        for n in (8, 16, 32, 64, 1000, 1025, 4096, 10000, 65536)
+    },  # type: ignore[misc]
     **{f"for j in T.serial({n})": _loop("j", lambda c, n=n: n) for n in (2, 8, 16, 64)},  # type: ignore[misc]
     "for a in T.serial(64)": _loop("a", lambda c: 64),
     "for b in T.serial(64)": _loop("b", lambda c: 64),
@@ -198,7 +205,11 @@ def _layout(operand: dict[str, Any]) -> TileLayout | None:
         parts = list(zip(operand["shape"], strides, operand.get("axes", ["m"] * len(strides)), strict=True))
     spec = Spec(
         factors([p[0] for p in parts], [Strided(as_index(p[1]), axis(p[2])) for p in parts]),
-        factors([r[0] for r in operand.get("replica", [])], [Strided(as_index(r[1]), axis(r[2])) for r in operand.get("replica", [])], "R"),
+        factors(
+            [r[0] for r in operand.get("replica", [])],
+            [Strided(as_index(r[1]), axis(r[2])) for r in operand.get("replica", [])],
+            "R",
+        ),
         tuple(Strided(as_index(v), axis(a)) for a, v in operand.get("offset", {}).items()),
     )
     swizzle = operand.get("swizzle")
@@ -217,7 +228,9 @@ def _operand(position: int, entry: dict[str, Any], context: Context) -> ViewOper
     made: Tensor
     if "backing" in o:
         elements, at = o["backing"]
-        made = tp.tensor(f"{name}_raw", (elements,), dtype, space, align=align).declare(shape, layout=_layout(o), at=at, name=name)
+        made = tp.tensor(f"{name}_raw", (elements,), dtype, space, align=align).declare(
+            shape, layout=_layout(o), at=at, name=name
+        )
     else:
         made = tp.tensor(name, shape, dtype, space, layout=_layout(o), align=align)
     view: View = made.as_view()

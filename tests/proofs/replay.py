@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tileproof as tp
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import Leaf
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.traverse import leaves
 from tileproof.proofs.discharge import premise_of
 from tileproof.proofs.report import Report
@@ -30,7 +30,9 @@ def replays(report: Report, finding: Finding) -> bool:
 
 
 def assert_complete(report: Report) -> None:
-    """Each failure names obligation, thread, repeat, needed and found; one about a place also where; and it replays."""
+    """Each failure names obligation, thread, repeat, needed and found; one about a place also where; and it
+    replays.
+    """
     failures = [f for f in report.failures if f.verdict is tp.Verdict.REFUTED]
     assert failures
     for finding in failures:

@@ -13,6 +13,12 @@ from tileproof.errors import LayoutError, OpcodeError
 
 ENTRIES = entries()
 
+
+def check(entry: dict[str, Any]) -> tp.Report:
+    opcode, operands, keywords = build(entry)
+    return tp.check(opcode, *operands, **keywords)
+
+
 RAISED = {
     "symbolic region extent": (LayoutError, "not static"),
     "zero-extent repeat": (LayoutError, "empty"),
@@ -24,7 +30,9 @@ UNSUPPORTED = {"ldmatrix b8 m16n16": "m8n8"}
 """Legal PTX whose contract is not written yet: an honest non-answer that names what is supported."""
 
 
-@pytest.mark.parametrize("entry", [e for e in ENTRIES if e["name"] not in {*RAISED, *UNSUPPORTED}], ids=lambda e: e["name"])
+@pytest.mark.parametrize(
+    "entry", [e for e in ENTRIES if e["name"] not in {*RAISED, *UNSUPPORTED}], ids=lambda e: e["name"]
+)
 def test_verdict(entry: dict[str, Any]) -> None:
     opcode, operands, keywords = build(entry)
     report = tp.check(opcode, *operands, **keywords)
@@ -50,8 +58,7 @@ def test_verdict(entry: dict[str, Any]) -> None:
 def test_raised(entry: dict[str, Any]) -> None:
     kind, text = RAISED[entry["name"]]
     with pytest.raises(kind, match=text):
-        opcode, operands, keywords = build(entry)
-        tp.check(opcode, *operands, **keywords)
+        check(entry)
 
 
 @pytest.mark.parametrize("entry", [e for e in ENTRIES if e["name"] in UNSUPPORTED], ids=lambda e: e["name"])
@@ -62,9 +69,15 @@ def test_unsupported(entry: dict[str, Any]) -> None:
     assert UNSUPPORTED[entry["name"]] in report.reason
 
 
-@pytest.mark.parametrize("entry", [e for e in ENTRIES if e["name"].startswith("int32") and e["name"] != "int32 wrap cols: shape (n,m)"], ids=lambda e: e["name"])
+@pytest.mark.parametrize(
+    "entry",
+    [e for e in ENTRIES if e["name"].startswith("int32") and e["name"] != "int32 wrap cols: shape (n,m)"],
+    ids=lambda e: e["name"],
+)
 def test_wider_arithmetic_mends_a_wrap(entry: dict[str, Any]) -> None:
-    """The views that wrap in 32 bits are legal when the offset arithmetic is left to be as wide as it has to be."""
+    """The views that wrap in 32 bits are legal when the offset arithmetic is left to be as wide as it has to
+    be.
+    """
     opcode, operands, keywords = build(entry)
     del keywords["index_bits"]
     assert tp.check(opcode, *operands, **keywords).verdict is tp.Verdict.PROVED

@@ -19,8 +19,18 @@ from tileproof import Swizzle
 from tileproof.contracts.obligation import Obligation, distinct
 from tileproof.errors import AssumptionError
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import Index, Leaf, Relation, conjunction, const, leaf, truth
-from tileproof.proofs.discharge import BUDGET, Answer, ask, discharge, injective, premise_of, query, require_possible
+from tileproof.layouts.index import Index, Relation, conjunction, const, leaf, truth
+from tileproof.layouts.leaf import Leaf
+from tileproof.proofs.discharge import (
+    BUDGET,
+    Answer,
+    ask,
+    discharge,
+    injective,
+    premise_of,
+    query,
+    require_possible,
+)
 from tileproof.proofs.smt import Reading
 from tileproof.proofs.verdict import Verdict
 
@@ -35,7 +45,9 @@ def demand(claim: Relation, given: Relation = ALWAYS, **more: Any) -> Obligation
     return Obligation("test.demand", "a sentence", "a section", claim, given, **more)
 
 
-def settled(*obligations: Obligation, context: Relation = ALWAYS, budget: int = BUDGET) -> list[tuple[Verdict, str]]:
+def settled(
+    *obligations: Obligation, context: Relation = ALWAYS, budget: int = BUDGET
+) -> list[tuple[Verdict, str]]:
     return [(a.verdict, a.method) for a in discharge(obligations, context, budget)]
 
 
@@ -54,14 +66,15 @@ HARD = (N * M * K + 1) * (N + M) != (N * N + M * M + K * K + 7) * 1000003
         (demand(I + 1 < J), (I < J) & (J < I), PROVED, "z3, linear integers"),
         (demand(U < J), U < I, REFUTED, "z3, linear integers"),
         (demand(I < J + 1), I < J, PROVED, "z3, linear integers"),
-        (demand(2 * (I ^ J) >= I - J), ALWAYS, PROVED, "z3, 9-bit vectors"),
+        (demand(2 * (I ^ J) >= I - J), ALWAYS, PROVED, "z3, 10-bit vectors"),
         (demand(I * I < 4000), ALWAYS, PROVED, "normal form"),
         (demand(N * N >= N), ALWAYS, PROVED, "z3, integers"),
         (demand(I < 63), ALWAYS, REFUTED, "evaluation"),
         (demand(U < 63), ALWAYS, REFUTED, "z3, linear integers"),
         (demand(truth(False)), ALWAYS, REFUTED, "evaluation"),
         (demand(truth(False)), I < 3, REFUTED, "evaluation"),
-        (demand(truth(False), given=U > 3), ALWAYS, REFUTED, "z3, linear integers"),
+        (demand(truth(False), given=U > 3), ALWAYS, REFUTED, "evaluation"),
+        (demand(truth(False), given=U > I), ALWAYS, REFUTED, "z3, linear integers"),
     ],
     ids=repr,
 )
@@ -147,7 +160,7 @@ def test_a_spent_budget_is_never_a_proof(budget: int) -> None:
 def test_the_reason_says_that_the_budget_is_spent() -> None:
     (answer,) = discharge([demand(HARD)], ALWAYS, 60_000)
     assert (answer.verdict, answer.method) == (UNDECIDED, "z3")
-    assert "resource" in answer.reason or "budget" in answer.reason
+    assert answer.reason == "the budget of 60000 Z3 resource units is spent"
 
 
 def test_what_no_theory_expresses_is_undecided() -> None:
@@ -195,7 +208,9 @@ def test_resources_are_counted() -> None:
     ids=repr,
 )
 def test_contradictory_assumptions(context: Relation) -> None:
-    with pytest.raises(AssumptionError, match="contradict each other, so everything would follow from them") as caught:
+    with pytest.raises(
+        AssumptionError, match="contradict each other, so everything would follow from them"
+    ) as caught:
         require_possible(context, BUDGET)
     assert repr(context) in str(caught.value)
 
@@ -231,7 +246,9 @@ def axes(extents: list[int], kind: Any = "repeat") -> tuple[Index, ...]:
 
 
 def images(extents: list[int], strides: list[int]) -> list[int]:
-    return [sum(x * s for x, s in zip(point, strides, strict=True)) for point in product(*map(range, extents))]
+    return [
+        sum(x * s for x, s in zip(point, strides, strict=True)) for point in product(*map(range, extents))
+    ]
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(-12, 12)), min_size=1, max_size=3))
@@ -244,7 +261,9 @@ def test_distinct_agrees_with_brute_force(factors: list[tuple[int, int]]) -> Non
     live = [v.args[0] for v in variables if v.args[0].hi]
     if injective(value, live):
         assert right
-    obligation = distinct("test.distinct", value, [v.args[0] for v in variables], "slot", "a sentence", "a section")
+    obligation = distinct(
+        "test.distinct", value, [v.args[0] for v in variables], "slot", "a sentence", "a section"
+    )
     (answer,) = discharge([obligation], ALWAYS)
     assert answer.verdict is (PROVED if right else REFUTED)
     if right and live:
@@ -265,7 +284,9 @@ def test_mixed_radix_is_accepted(factors: list[tuple[int, int]], shuffle: Any) -
     shuffle.shuffle(pairs)
     variables = axes([e for e, _ in pairs])
     value = sum((v * s for v, (_, s) in zip(variables, pairs, strict=True)), const(0))
-    assert len(set(images([e for e, _ in pairs], [s for _, s in pairs]))) == len(images([e for e, _ in pairs], [0] * len(pairs)))
+    assert len(set(images([e for e, _ in pairs], [s for _, s in pairs]))) == len(
+        images([e for e, _ in pairs], [0] * len(pairs))
+    )
     assert injective(value, [v.args[0] for v in variables])
 
 
@@ -309,10 +330,15 @@ def test_swizzled_slots_are_told_apart() -> None:
     assert refuted.verdict is REFUTED
 
 
-def test_distinct_under_a_premise_is_not_left_to_the_rule() -> None:
-    obligation = distinct("d", A * 2 + B * 3, [A.args[0], B.args[0]], "slot", "s", "s", given=(A < 3) & (B < 2))
-    (answer,) = discharge([obligation], ALWAYS)
-    assert answer.verdict is REFUTED, "the premise says nothing of the second coordinate"
+def test_distinct_under_a_premise() -> None:
+    """Of the coordinates that clash, (0, 2) and (3, 0), the premise is about the first."""
+
+    def clash(given: Relation) -> Verdict:
+        obligation = distinct("d", A * 2 + B * 3, [A.args[0], B.args[0]], "slot", "s", "s", given=given)
+        return discharge([obligation], ALWAYS)[0].verdict
+
+    assert clash(B >= 2) is REFUTED
+    assert clash(B < 2) is PROVED
 
 
 # Right, whatever the budget
@@ -322,7 +348,13 @@ def test_distinct_under_a_premise_is_not_left_to_the_rule() -> None:
 def obligations(draw: st.DrawFn) -> Obligation:
     x, y = tp.symbol("x", 0, 7), tp.symbol("y", -3, 4)
     terms = [x, y, x + y, x * y, x ^ 3, (x ^ (y + 3)) - 2, x // 2 * 2, y % 3, x * 2 - y * 3]
-    compare = [lambda a, b: a < b, lambda a, b: a == b, lambda a, b: a != b, lambda a, b: a % 4 != b % 4, lambda a, b: a <= b]
+    compare = [
+        lambda a, b: a < b,
+        lambda a, b: a == b,
+        lambda a, b: a != b,
+        lambda a, b: a % 4 != b % 4,
+        lambda a, b: a <= b,
+    ]
 
     def relation() -> Relation:
         made: Relation = draw(st.sampled_from(compare))(
@@ -392,7 +424,9 @@ def test_the_same_answer_when_asked_again() -> None:
     first = discharge([*GOOD, BAD], ALWAYS)
     for _ in range(3):
         again = discharge([*GOOD, BAD], ALWAYS)
-        assert [(a.verdict, a.method, a.model) for a in again] == [(a.verdict, a.method, a.model) for a in first]
+        assert [(a.verdict, a.method, a.model) for a in again] == [
+            (a.verdict, a.method, a.model) for a in first
+        ]
 
 
 def test_query_says_what_it_found() -> None:

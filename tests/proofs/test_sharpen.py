@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tileproof.layouts.evaluate import evaluate, evaluate_array
-from tileproof.layouts.index import Leaf, Relation, conjunction, leaf, truth
+from tileproof.layouts.index import Relation, conjunction, leaf, truth
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import decide
 from tileproof.layouts.symbols import symbol
 from tileproof.layouts.traverse import leaves, substitute
@@ -72,7 +73,7 @@ def test_bounds(fact: Relation, least: int, greatest: int) -> None:
     assert (narrowed.lo, narrowed.hi, narrowed.multiple_of) == (least, greatest, 1)
     assert (narrowed.name, narrowed.kind, narrowed.uniform, narrowed.copy) == ("x", "symbol", "grid", 0)
     # To the last value: the bounds themselves satisfy the fact, and their neighbours do not.
-    values = {v: 4 for v in leaves(fact)}
+    values = dict.fromkeys(leaves(fact), 4)
     assert all(evaluate(fact, {**values, X.args[0]: n}) for n in (least, greatest))
     assert least == -20 or not evaluate(fact, {**values, X.args[0]: least - 1})
     assert greatest == 20 or not evaluate(fact, {**values, X.args[0]: greatest + 1})

@@ -15,10 +15,11 @@ from tests.strategies import I, J, K, N, U, indices, points, relations
 from tileproof import Swizzle
 from tileproof.layouts.bounds import bounds
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import Index, Leaf, bitwise, const, leaf, truth
+from tileproof.layouts.index import Index, bitwise, const, leaf, truth
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.symbols import symbol
 from tileproof.layouts.traverse import leaves, postorder
-from tileproof.proofs.smt import MOST_BITS, Reading, Unencodable, bit_width, nodes, theory_for
+from tileproof.proofs.smt import MOST_BITS, Reading, UnencodableError, bit_width, nodes, theory_for
 from tileproof.proofs.z3_terms import context, value_of
 
 BOUNDED = (I, J, K, N)
@@ -59,7 +60,7 @@ def test_integers(node: Any) -> None:
     reading = Reading(None)
     try:
         reading.term(node)
-    except Unencodable as error:
+    except UnencodableError as error:
         assert not encodable(node)
         assert "mixes the bits of two numbers without bounds" in str(error)
     else:
@@ -125,7 +126,7 @@ def test_bits_of_unbounded_integers_are_split_off(node: Index) -> None:
 
 @pytest.mark.parametrize("node", [U ^ symbol("w"), U & symbol("w", 0), U | (J - 20), U ^ J], ids=repr)
 def test_bits_of_two_numbers_without_bounds(node: Index) -> None:
-    with pytest.raises(Unencodable, match="mixes the bits of two numbers without bounds"):
+    with pytest.raises(UnencodableError, match="mixes the bits of two numbers without bounds"):
         Reading(None).term(node)
 
 
@@ -214,7 +215,9 @@ def test_variables_that_are_called_alike_are_different_unknowns() -> None:
 
 
 @pytest.mark.parametrize("width", [None, 12])
-@pytest.mark.parametrize(("lo", "hi", "step"), [(-9, 9, 1), (-12, 12, 4), (3, 17, 5), (0, 0, 8), (-30, -7, 6)])
+@pytest.mark.parametrize(
+    ("lo", "hi", "step"), [(-9, 9, 1), (-12, 12, 4), (3, 17, 5), (0, 0, 8), (-30, -7, 6)]
+)
 def test_variables_have_exactly_their_values(width: int | None, lo: int, hi: int, step: int) -> None:
     variable = leaf(Leaf("v", "symbol", lo, hi, step))
     reading = Reading(width)

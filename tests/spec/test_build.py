@@ -385,6 +385,6 @@ def test_no_spec_ends_in_any_other_way(tmp_path_factory, operands, opcode, scope
     try:
         (checked,) = check_text(tmp_path_factory.getbasetemp(), f"{BASE}[[calls]]\n{call}")
     except SpecError as error:
-        assert "spec.toml: calls[0]" in str(error)  # noqa: PT017 - either way of ending is right
+        assert "spec.toml: calls[0]" in str(error)
     else:
         assert isinstance(checked.report.verdict, tp.Verdict)

@@ -1,8 +1,8 @@
 """A call in canonical coordinates: which group, which repeat, which element of one instruction.
 
-Every operand of a call has the shape ``(*group, *repeat, *suffix)``. The group names the executing threads and follows
-from the scope; the repeats are unrolled, one instruction each; the suffix is the instruction's own and each family says
-it. All of them are variables here, so nothing grows with their extents.
+Every operand of a call has the shape ``(*group, *repeat, *suffix)``. The group names the executing threads
+and follows from the scope; the repeats are unrolled, one instruction each; the suffix is the instruction's
+own and each family says it. All of them are variables here, so nothing grows with their extents.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from tileproof.errors import CallError, LayoutError
 from tileproof.layouts import axes
 from tileproof.layouts.axes import Axis
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import Index, Leaf, Relation, as_relation, conjunction, const, leaf
+from tileproof.layouts.index import Index, Relation, as_relation, conjunction, const, leaf
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import normal
 from tileproof.layouts.traverse import leaves
 from tileproof.layouts.view import Place, View
@@ -28,7 +29,7 @@ from tileproof.layouts.view import Place, View
 COMMON = "contract reference, 'Group, repeat, and atom axes'"
 
 
-class Unfit(Exception):
+class UnfitError(Exception):
     """An operand whose shape, type or space rules the contract out; carries the obligation that says so."""
 
     def __init__(self, obligation: Obligation) -> None:
@@ -76,22 +77,34 @@ class Call:
     ) -> Operand:
         """Operand number ``position`` in the instruction's order; ``lane`` says which lane uses an element.
 
-        Raises :class:`Unfit` when its state space, element width or shape cannot be the contract's.
+        Raises :class:`UnfitError` when its state space, element width or shape cannot be the contract's.
         """
         view = self.operands[position]
         where = f"operand {position} ({view.name}, {role})"
 
         def demand(name: str, holds: bool, needed: str, found: str, sentence: str) -> None:
             if not holds:
-                raise Unfit(structural(f"{self.family}.{name}", False, needed, f"{where}: {found}", sentence, COMMON))
+                raise UnfitError(
+                    structural(f"{self.family}.{name}", False, needed, f"{where}: {found}", sentence, COMMON)
+                )
 
         space = view.tensor.space
-        demand("space", space in spaces, " or ".join(spaces), space, "each operand lies in the state space that the opcode names")
+        demand(
+            "space",
+            space in spaces,
+            " or ".join(spaces),
+            space,
+            "each operand lies in the state space that the opcode names",
+        )
         demand(
             "width", view.bits == bits, f"elements of {bits} bits", f"{view.dtype}, {view.bits} bits",
             "an element is as wide as the opcode's type; use view(dtype) to read the bits as another type",
         )  # fmt: skip
-        strange = [a.name for a in view.tensor.layout.axes if a is not axes.m and not (a.thread and space == "registers")]
+        strange = [
+            a.name
+            for a in view.tensor.layout.axes
+            if a is not axes.m and not (a.thread and space == "registers")
+        ]
         demand(
             "space", not strange, "strides in storage only", f"{view.name} has strides on {', '.join(strange)}",
             "memory belongs to no thread, and registers have no tensor-memory coordinates",
@@ -99,7 +112,9 @@ class Call:
         try:
             shape = view.extents
         except LayoutError as error:
-            demand("shape", False, "static extents", str(error), "region extents are positive static integers")
+            demand(
+                "shape", False, "static extents", str(error), "region extents are positive static integers"
+            )
             raise
         prefix = len(self.group_axes)
         fits = len(shape) >= prefix + len(suffix) and (not suffix or shape[-len(suffix) :] == suffix)
@@ -151,10 +166,11 @@ class Call:
     def slabs(self) -> Mapping[str, tuple[int, int]]:
         """For each group axis ``(step, first)``: coordinate ``g`` is thread coordinate ``step*g + first``.
 
-        A group enumerates the active threads in increasing order. Without guards that is the identity. Under a guard
-        the register layout proposes step and first; convergence proves that they name exactly the active threads.
+        A group enumerates the active threads in increasing order. Without guards that is the identity. Under
+        a guard the register layout proposes step and first; convergence proves that they name exactly the
+        active threads.
         """
-        proposal = {name: (1, 0) for name in self.group_axes}
+        proposal = dict.fromkeys(self.group_axes, (1, 0))
         if self.launch.active.value is True:
             return proposal
         for view in self.operands:
@@ -179,12 +195,16 @@ class Call:
 
     @property
     def scattered(self) -> tuple[str, tuple[int, ...]] | None:
-        """Under a guard, a group axis for which the registers name ascending threads that are no arithmetic progression."""
+        """Under a guard, a group axis for which the registers name ascending threads that are no arithmetic
+        progression.
+        """
         found: tuple[str, tuple[int, ...]] | None = self._cache.get("scattered") if self.slabs else None
         return found
 
     def _named_by(self, owner: Mapping[Axis, Index]) -> dict[str, Index]:
-        """The lane and warp that a layout names, by whichever thread axes it does; at warpgroup scope warps count in the group."""
+        """The lane and warp that a layout names, by whichever thread axes it does; at warpgroup scope warps
+        count in the group.
+        """
         linear = owner.get(axes.tx) if self.launch.block[1:] == (1, 1) else None
         linear = owner.get(axes.tid_in_wg) if linear is None else linear
         named = {} if linear is None else {"lane": linear % 32, "warp": linear // 32}
@@ -199,7 +219,9 @@ class Call:
 
     @cached_property
     def thread(self) -> Thread:
-        """The thread that executes for the group coordinates; coordinates that the group leaves open are unknown."""
+        """The thread that executes for the group coordinates; coordinates that the group leaves open are
+        unknown.
+        """
         anyone = self.launch.thread()
         known: dict[str, Index] = {}
         for name, variable in zip(self.group_axes, self.group, strict=True):
@@ -254,7 +276,9 @@ class Operand:
     lane: Callable[[Sequence[Index]], Index] | None = None
 
     def place(self, atom: Sequence[Index], replica: Sequence[Index] | None = None) -> Place:
-        """Where element ``atom`` of the instruction is, for every group and repeat, seen by the executing thread."""
+        """Where element ``atom`` of the instruction is, for every group and repeat, seen by the executing
+        thread.
+        """
         call, key = self.call, (self.position, *(a.uid for a in (*atom, *(replica or ()))))
         found = call._places.get(key)
         if found is None:
@@ -280,8 +304,8 @@ class Operand:
     def expected(self, thread: Thread, owner: Mapping[Axis, Index]) -> Iterator[tuple[Axis, Index, Index]]:
         """``(axis, found, needed)`` for each thread axis that decides whether ``thread`` owns an element.
 
-        A layout may speak of lane and warp, of ``tx``, of ``tid_in_wg``, or of ``wid_in_wg`` and ``wgid``; what it
-        leaves out is zero. Coordinates that the scope leaves open need no mention.
+        A layout may speak of lane and warp, of ``tx``, of ``tid_in_wg``, or of ``wid_in_wg`` and ``wgid``;
+        what it leaves out is zero. Coordinates that the scope leaves open need no mention.
         """
         launch = self.call.launch
         for axis, found in owner.items():

@@ -1,7 +1,7 @@
 """The registry of contracts: which function states the demands of which instruction.
 
-A family is a module with one function under :func:`contract`. It is found by being imported in :func:`load`, takes a
-:class:`~tileproof.contracts.call.Call` and yields obligations; see any family beside this file.
+A family is a module with one function under :func:`contract`. It is found by being imported in :func:`load`,
+takes a :class:`~tileproof.contracts.call.Call` and yields obligations; see any family beside this file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Issues = Callable[[Call], "tuple[IssueOperand, ...]"]
 Sample = Callable[[Form], tuple[ViewOperations, ...]]
 
 
-class Unsupported(Exception):
+class UnsupportedError(Exception):
     """A form of a known instruction that has no contract; the text says why and what to do."""
 
 
@@ -32,9 +32,9 @@ class Unsupported(Exception):
 class Family:
     """A contract with what ``explain`` shows of it.
 
-    ``operands`` counts the tensor operands; ``parameters`` maps each keyword to its meaning; ``collective`` says that a
-    warp executes the instruction as one; ``sample`` builds canonical operands for a form, with two repeats; ``issue``
-    writes the operands of one instruction for a proven call, in PTX order.
+    ``operands`` counts the tensor operands; ``parameters`` maps each keyword to its meaning; ``collective``
+    says that a warp executes the instruction as one; ``sample`` builds canonical operands for a form, with
+    two repeats; ``issue`` writes the operands of one instruction for a proven call, in PTX order.
     """
 
     mnemonics: tuple[str, ...]

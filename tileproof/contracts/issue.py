@@ -1,6 +1,7 @@
 """What is written after the opcode, for one instruction: the operands as expressions of lane and repeat.
 
-A family says this once beside its demands; emission substitutes each repeat's coordinates and lowers what is left.
+A family says this once beside its demands; emission substitutes each repeat's coordinates and lowers what is
+left.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where a call stands: the launch, the threads that reach it, and what the caller vouches for.
 
-Threads are numbered as PTX numbers them (PTX ISA 10, special registers): the linear id of a thread in its CTA is
-``tid.x + tid.y * ntid.x + tid.z * ntid.x * ntid.y``, lane ``linear % 32`` of warp ``linear // 32``.
+Threads are numbered as PTX numbers them (PTX ISA 10, special registers): the linear id of a thread in its CTA
+is ``tid.x + tid.y * ntid.x + tid.z * ntid.x * ntid.y``, lane ``linear % 32`` of warp ``linear // 32``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any, Literal, get_args
 
 from tileproof.errors import CallError
 from tileproof.layouts import axes
-from tileproof.layouts.index import Index, Leaf, Relation, as_relation, conjunction, const, leaf, truth
+from tileproof.layouts.index import Index, Relation, as_relation, conjunction, const, leaf, truth
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import decide
 from tileproof.layouts.traverse import leaves, substitute
 
@@ -49,7 +50,9 @@ class Thread:
 
 @dataclass(frozen=True, eq=False)
 class Launch:
-    """A launch and its guards. ``block`` and ``cluster`` are extents in x, y, z order; a missing cluster is one CTA."""
+    """A launch and its guards. ``block`` and ``cluster`` are extents in x, y, z order; a missing cluster is
+    one CTA.
+    """
 
     block: tuple[int, int, int] = (32, 1, 1)
     cluster: tuple[int, int, int] | None = None
@@ -66,7 +69,8 @@ class Launch:
     ) -> Launch:
         """Check and normalise what a user wrote. Raises :class:`CallError`."""
         return cls(
-            # PTX ISA 10, %ntid: at most 1024 threads in a CTA; portable clusters have at most 8 CTAs, others 16.
+            # PTX ISA 10, %ntid: at most 1024 threads in a CTA; portable clusters have at most 8 CTAs, others
+            # 16.
             _dimensions(block, "block", 1024),
             None if cluster is None else _dimensions(cluster, "cluster", 16),
             conjunction(_relations(active if active is not None else ())),
@@ -112,14 +116,18 @@ class Launch:
         return x, y, z
 
     def exists(self, thread: Thread) -> Relation:
-        """Whether the thread is one of the block. Its lane is checked too: lane 32 of a warp is no thread of the next."""
+        """Whether the thread is one of the block. Its lane is checked too: lane 32 of a warp is no thread of
+        the next.
+        """
         warp, lane = thread.warp, thread.lane
         return decide(conjunction((lane >= 0, lane < 32, warp >= 0, warp * 32 + lane < self.threads)))
 
     def seen_by(self, thread: Thread, expression: Any) -> Any:
         """An expression of the user's with the thread axes as ``thread`` has them."""
         used = _thread_axes(expression)
-        return substitute(expression, {v: self.value_on(v.name, thread) for v in used}) if used else expression
+        return (
+            substitute(expression, {v: self.value_on(v.name, thread) for v in used}) if used else expression
+        )
 
     def value_on(self, axis: str, thread: Thread) -> Index:
         """The value that ``thread`` has on a thread axis."""

@@ -1,7 +1,7 @@
 """Obligations: what a contract demands, as data that no solver has seen yet.
 
-An obligation says that ``claim`` holds wherever ``given`` does, for all values of every variable in them. The functions
-below build the usual demands; each keeps the expressions in which a counterexample is told.
+An obligation says that ``claim`` holds wherever ``given`` does, for all values of every variable in them. The
+functions below build the usual demands; each keeps the expressions in which a counterexample is told.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from tileproof.layouts.index import (
     Index,
-    Leaf,
     Relation,
     conjunction,
     const,
@@ -22,6 +21,7 @@ from tileproof.layouts.index import (
     negate,
     truth,
 )
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.traverse import substitute
 
 
@@ -47,12 +47,12 @@ class Address:
 class Obligation:
     """One demand.
 
-    ``id`` is stable (``ld.aligned``), ``sentence`` says the demand, ``section`` where it comes from. ``needed`` and
-    ``found`` tell a failure: text with ``{}`` for the value of each expression. ``address`` is the byte address, or
-    register, that a failure is at. ``injective`` names the value and the coordinates when the claim is that different
-    coordinates have different values. ``in_context`` obligations may use what the executing thread knows; the others
-    speak of several threads, bring all their premises, and name in ``subject`` the warp and lane that a failure is told of.
-    A ``hazard`` is reported beside the verdict.
+    ``id`` is stable (``ld.aligned``), ``sentence`` says the demand, ``section`` where it comes from.
+    ``needed`` and ``found`` tell a failure: text with ``{}`` for the value of each expression. ``address`` is
+    the byte address, or register, that a failure is at. ``injective`` names the value and the coordinates
+    when the claim is that different coordinates have different values. ``in_context`` obligations may use
+    what the executing thread knows; the others speak of several threads, bring all their premises, and name
+    in ``subject`` the warp and lane that a failure is told of. A ``hazard`` is reported beside the verdict.
     """
 
     id: str
@@ -80,9 +80,7 @@ def aligned(id: str, address: Address, alignment: int, sentence: str, section: s
     )  # fmt: skip
 
 
-def consecutive(
-    id: str, address: Address, along: Leaf, unit: int, sentence: str, section: str
-) -> Obligation:
+def consecutive(id: str, address: Address, along: Leaf, unit: int, sentence: str, section: str) -> Obligation:
     """Steps of one of the variable ``along`` are steps of ``unit`` bytes from its first value on."""
     first = substitute(address.offset, {along: const(0)})
     wanted = first + leaf(along) * unit
@@ -96,7 +94,13 @@ def consecutive(
 
 
 def same(
-    id: str, found: Index, wanted: Index, what: str, sentence: str, section: str, address: Address | None = None
+    id: str,
+    found: Index,
+    wanted: Index,
+    what: str,
+    sentence: str,
+    section: str,
+    address: Address | None = None,
 ) -> Obligation:
     """Two numbers are equal; ``what`` names them in a failure."""
     return Obligation(
@@ -106,7 +110,14 @@ def same(
 
 
 def within(
-    id: str, low: Index, high: Index, size: Index, what: str, sentence: str, section: str, address: Address | None = None
+    id: str,
+    low: Index,
+    high: Index,
+    size: Index,
+    what: str,
+    sentence: str,
+    section: str,
+    address: Address | None = None,
 ) -> Obligation:
     """``0 <= low`` and ``high <= size``; ``what`` names the numbers in a failure."""
     return Obligation(

@@ -1,8 +1,8 @@
 """In which width offset arithmetic is emitted, and where in it a value must not wrap around.
 
-Additions, multiplications, bitwise operations and remainders by powers of two keep their meaning modulo ``2**n``, so an
-intermediate wrap there is harmless. Divisions, other remainders, comparisons and the final offset read their operands
-as numbers: those must fit.
+Additions, multiplications, bitwise operations and remainders by powers of two keep their meaning modulo
+``2**n``, so an intermediate wrap there is harmless. Divisions, other remainders, comparisons and the final
+offset read their operands as numbers: those must fit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,11 @@ def exact_points(offset: Index) -> Iterator[Index]:
     """The subexpressions, without the offset itself, whose value is read as a number."""
     for node in postorder(offset):
         if node.op in ("div", "mod", "min", "max", "eq", "lt"):
-            power = node.op == "mod" and node.args[1].op == "const" and node.args[1].args[0] & (node.args[1].args[0] - 1) == 0
+            power = (
+                node.op == "mod"
+                and node.args[1].op == "const"
+                and node.args[1].args[0] & (node.args[1].args[0] - 1) == 0
+            )
             if not power:
                 yield from (a for a in node.args if a.op != "const")
 
@@ -35,8 +39,8 @@ def exact_points(offset: Index) -> Iterator[Index]:
 def index_bits(call: Call, offset: Index) -> int:
     """The width of the offset arithmetic: the caller's choice, or the narrowest that bounds allow.
 
-    Shared and local addresses are 32 bits wide whatever the width of the arithmetic; a wider offset is narrowed last, where
-    being in bounds keeps its value.
+    Shared and local addresses are 32 bits wide whatever the width of the arithmetic; a wider offset is
+    narrowed last, where being in bounds keeps its value.
     """
     chosen = call.parameters.get("index_bits")
     if chosen is not None:
@@ -49,8 +53,9 @@ def index_bits(call: Call, offset: Index) -> int:
 def wrap_points(call: Call, operand: Operand, atom: tuple[Index, ...]) -> Iterator[tuple[int, Index]]:
     """``(bits, value)`` for each value of the emitted offset arithmetic that has to be proved to fit.
 
-    In 64 bits the final offset needs no proof of its own: it is inside an allocation by the in-bounds obligations, and no
-    allocation is that large. A variable is a machine integer of at most 64 bits to begin with.
+    In 64 bits the final offset needs no proof of its own: it is inside an allocation by the in-bounds
+    obligations, and no allocation is that large. A variable is a machine integer of at most 64 bits to begin
+    with.
     """
     offset = simplify(operand.address(atom).offset)
     bits = index_bits(call, offset)

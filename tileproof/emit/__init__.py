@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _Emit(ModuleType):
-    def __call__(self, report: Report, *, format: str = "ptx") -> str:  # noqa: A002
+    def __call__(self, report: Report, *, format: str = "ptx") -> str:
         """The PTX of a proven call; see :func:`tileproof.emit.fragment.emit`."""
         from tileproof.emit.fragment import emit
 

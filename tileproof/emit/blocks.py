@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tileproof.emit.statements import Body, Statement
-from tileproof.layouts.index import Leaf, Relation, conjunction, implies, truth
+from tileproof.layouts.index import Relation, conjunction, implies, truth
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.traverse import leaves
 
 

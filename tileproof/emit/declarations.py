@@ -10,8 +10,9 @@ from tileproof.emit.registers import REGISTER_TYPES
 from tileproof.emit.statements import RegisterFile
 from tileproof.errors import CallError
 from tileproof.layouts.dtypes import dtype_bits
-from tileproof.layouts.index import Index, IndexLike, Leaf, leaf
+from tileproof.layouts.index import Index, IndexLike, leaf
 from tileproof.layouts.layout import TileLayout
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.symbols import symbol
 from tileproof.layouts.tensor import Space, Storage, Tensor, tensor
 

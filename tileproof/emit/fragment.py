@@ -10,7 +10,7 @@ from tileproof.emit.lower import Lowering, width_of
 from tileproof.emit.plan import Address, Plan, Planned, Slots, plan
 from tileproof.emit.registers import REGISTER_TYPES, Register, address_bits, base_register, symbol_register
 from tileproof.errors import CallError
-from tileproof.layouts.index import Leaf
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.traverse import leaves
 from tileproof.proofs.report import Report
 
@@ -18,7 +18,7 @@ NAMED = 8
 """Longer lists of registers are told by their first and last."""
 
 
-def emit(report: Report, *, format: str = "ptx") -> str:  # noqa: A002
+def emit(report: Report, *, format: str = "ptx") -> str:
     """The instructions of a proven call with their address arithmetic, in braces and with own temporaries.
 
     The comment above them says what was proved and which registers the code around them provides. There is

@@ -16,7 +16,8 @@ from tileproof.emit.statements import Definition
 from tileproof.errors import LaunchError
 from tileproof.layouts.dtypes import dtype_bits
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import Index, Leaf
+from tileproof.layouts.index import Index
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.tensor import GLOBAL_ALIGNMENT, Tensor
 
 if TYPE_CHECKING:

@@ -33,8 +33,9 @@ from tileproof.emit.plan import Plan, Slots, lowerable, plan
 from tileproof.emit.statements import Apply, Definition, Fill, Loop, Raw, When, calls
 from tileproof.errors import CallError, EmissionError
 from tileproof.layouts.bounds import bounds
-from tileproof.layouts.index import Index, IndexLike, Leaf, Relation, as_index, as_relation, leaf
+from tileproof.layouts.index import Index, IndexLike, Relation, as_index, as_relation, leaf
 from tileproof.layouts.layout import TileLayout
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import decide, simplify
 from tileproof.layouts.tensor import Tensor
 from tileproof.layouts.traverse import leaves

@@ -20,7 +20,8 @@ from tileproof.emit.code import Code, TemporaryKind
 from tileproof.emit.registers import Register
 from tileproof.errors import EmissionError
 from tileproof.layouts.bounds import bounds
-from tileproof.layouts.index import Index, Leaf, Relation
+from tileproof.layouts.index import Index, Relation
+from tileproof.layouts.leaf import Leaf
 
 
 def special(name: str, extent: int) -> Leaf:
@@ -248,7 +249,7 @@ class Lowering:
 
     # Relations.
 
-    def _truth(self, node: Relation, bits: int) -> str:  # noqa: ARG002
+    def _truth(self, node: Relation, bits: int) -> str:
         return self.code.compute("mov.pred", "pred", "1" if node.args[0] else "0")
 
     def _compare(self, node: Relation, bits: int, opposite: bool = False) -> str:

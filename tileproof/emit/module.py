@@ -12,7 +12,8 @@ from tileproof.emit.lower import Lowering, width_of
 from tileproof.emit.registers import REGISTER_TYPES, Register, base_register, symbol_register
 from tileproof.emit.statements import Apply, Body, Definition, Fill, Loop, Raw, When, calls, loops
 from tileproof.errors import EmissionError
-from tileproof.layouts.index import Index, Leaf, Relation, negate
+from tileproof.layouts.index import Index, Relation, negate
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.tensor import Tensor
 
 CLUSTERS = ((7, 8), 90)

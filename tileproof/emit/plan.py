@@ -21,7 +21,8 @@ from tileproof.contracts.width import exact_points, fits, index_bits
 from tileproof.emit.lower import narrow, special, width_of
 from tileproof.errors import EmissionError
 from tileproof.layouts.bounds import bounds
-from tileproof.layouts.index import Index, Leaf, Relation, as_index, as_relation, const, leaf
+from tileproof.layouts.index import Index, Relation, as_index, as_relation, const, leaf
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import Affine, decide, normal, simplify
 from tileproof.layouts.tensor import Storage
 from tileproof.layouts.traverse import leaves, substitute

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from tileproof.contracts.width import fits
 from tileproof.emit import names
-from tileproof.layouts.index import Leaf, leaf
+from tileproof.layouts.index import leaf
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.tensor import Storage
 
 REGISTER_TYPES = {8: "b16", 16: "b16", 32: "b32", 64: "b64", 128: "b128"}

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from tileproof.contracts.architectures import PtxVersion
 from tileproof.contracts.launch import Launch
 from tileproof.emit.plan import Plan
-from tileproof.layouts.index import Index, Leaf, Relation
+from tileproof.layouts.index import Index, Relation
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.tensor import Tensor
 
 

@@ -1,7 +1,8 @@
-"""Where a coordinate lands: in storage (``m``, ``TLane``, ``TCol``) or with a thread (``laneid``, ``warpid``, ...).
+"""Where a coordinate lands: in storage (``m``, ``TLane``, ``TCol``) or with a thread (``laneid``, ``warpid``,
+...).
 
-A thread axis is also the number that the executing thread sees, so ``laneid // 4 * 16`` is an index expression and
-``4 @ laneid`` a stride on the axis.
+A thread axis is also the number that the executing thread sees, so ``laneid // 4 * 16`` is an index
+expression and ``4 @ laneid`` a stride on the axis.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tileproof.errors import LayoutError
-from tileproof.layouts.index import Index, IndexLike, Leaf, Operand, Uniformity, as_index, leaf
+from tileproof.layouts.index import Index, IndexLike, Operand, as_index, leaf
+from tileproof.layouts.leaf import Leaf, Uniformity
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +65,7 @@ cby = Axis("cby", thread=True, extent=16, uniform="cta")
 cbz = Axis("cbz", thread=True, extent=16, uniform="cta")
 
 AXES: dict[str, Axis] = {
-    a.name: a
-    for a in (m, TLane, TCol, laneid, warpid, wid_in_wg, wgid, tid_in_wg, tx, ty, tz, cbx, cby, cbz)
+    a.name: a for a in (m, TLane, TCol, laneid, warpid, wid_in_wg, wgid, tid_in_wg, tx, ty, tz, cbx, cby, cbz)
 }
 
 

@@ -1,15 +1,16 @@
 """What is known of an index expression without a solver: an interval, and a residue modulo some number.
 
-Both are sound over-approximations computed once per node: ``bounds`` gives the least interval that interval arithmetic
-finds, ``congruence`` a pair ``(modulus, residue)`` with ``value % modulus == residue`` (modulus 0: the value is the
-residue; modulus 1: nothing is known).
+Both are sound over-approximations computed once per node: ``bounds`` gives the least interval that interval
+arithmetic finds, ``congruence`` a pair ``(modulus, residue)`` with ``value % modulus == residue`` (modulus 0:
+the value is the residue; modulus 1: nothing is known).
 """
 
 from __future__ import annotations
 
 from math import gcd
 
-from tileproof.layouts.index import Index, Leaf
+from tileproof.layouts.index import Index
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.traverse import remembered
 
 Interval = tuple[int | None, int | None]
@@ -53,7 +54,8 @@ def _bitwise(op: str, a: Interval, b: Interval) -> Interval:
             return 0, min(highs) if highs else None
     if not (a_natural and b_natural):
         ends = [x for x in (*a, *b) if x is not None]
-        # In two's complement a result needs no more bits than its operands: -2**k <= a ^ b < 2**k where that holds of both.
+        # In two's complement a result needs no more bits than its operands: -2**k <= a ^ b < 2**k where that
+        # holds of both.
         whole = 1 << max(max(x, ~x).bit_length() for x in ends) if len(ends) == 4 else None
         return (None, None) if whole is None else (-whole, whole - 1)
     lo = 0 if op == "xor" else max(a[0] or 0, b[0] or 0)
@@ -64,10 +66,6 @@ def _bitwise(op: str, a: Interval, b: Interval) -> Interval:
     return lo, min(a[1] | above[1], b[1] | above[0], a[1] + b[1])
 
 
-def _leaf(variable: Leaf) -> Interval:
-    return variable.lo, variable.hi
-
-
 @remembered(Index)
 def bounds(node: Index) -> Interval:
     """Inclusive least and greatest value; ``None`` where there is no bound."""
@@ -75,7 +73,8 @@ def bounds(node: Index) -> Interval:
     if op == "const":
         return node.args[0], node.args[0]
     if op == "leaf":
-        return _leaf(node.args[0])
+        variable: Leaf = node.args[0]
+        return variable.lo, variable.hi
     if op == "select":
         a, b = bounds(node.args[1]), bounds(node.args[2])
         return (
@@ -104,14 +103,12 @@ def bounds(node: Index) -> Interval:
     if op == "min":
         highs = [x for x in (a[1], b[1]) if x is not None]
         return (None if a[0] is None or b[0] is None else min(a[0], b[0])), (min(highs) if highs else None)
-    assert op == "max", op
-    lows = [x for x in (a[0], b[0]) if x is not None]
+    lows = [x for x in (a[0], b[0]) if x is not None]  # the operator left is max
     return (max(lows) if lows else None), (None if a[1] is None or b[1] is None else max(a[1], b[1]))
 
 
 def _quotient(a: Interval, b: Interval) -> Interval:
-    least, greatest = b  # the divisor is positive
-    assert least is not None and least >= 1
+    least, greatest = max(b[0] or 1, 1), b[1]  # divisors are positive
     lo: int | None
     hi: int | None
     if a[0] is None:
@@ -136,7 +133,9 @@ def _reduced(modulus: int, residue: int) -> Congruence:
 
 @remembered(Index)
 def congruence(node: Index) -> Congruence:
-    """``(modulus, residue)``: the value is ``residue`` modulo ``modulus``, or equals it when the modulus is 0."""
+    """``(modulus, residue)``: the value is ``residue`` modulo ``modulus``, or equals it when the modulus is
+    0.
+    """
     op = node.op
     if op == "const":
         return 0, node.args[0]
@@ -167,7 +166,13 @@ def congruence(node: Index) -> Congruence:
     if m == 0 and n == 0:
         return 0, {"xor": r ^ s, "and": r & s, "or": r | s}[op]
     # Bitwise: the low bits that are known on both sides are known of the result.
-    width = _known_low_bits(m) if n == 0 else _known_low_bits(n) if m == 0 else min(_known_low_bits(m), _known_low_bits(n))
+    width = (
+        _known_low_bits(m)
+        if n == 0
+        else _known_low_bits(n)
+        if m == 0
+        else min(_known_low_bits(m), _known_low_bits(n))
+    )
     mask = (1 << width) - 1
     low = {"xor": r ^ s, "and": r & s, "or": r | s}[op] & mask
     if op == "and":

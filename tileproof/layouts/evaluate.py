@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tileproof.errors import LayoutError
-from tileproof.layouts.index import Leaf
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.traverse import arguments_first
 
 _PYTHON: dict[str, Callable[..., Any]] = {

@@ -4,13 +4,14 @@
     row = i // 8 * 64 + i % 8          # builds an expression, computes nothing
     row < 512                          # builds a relation, decides nothing
 
-An :class:`Index` is an integer over the unbounded integers; a :class:`Relation` is a truth value over such integers.
-Both are immutable and hash-consed: equal structure is the same object, so identity is a cheap equality and every
-reading can remember what it made of a node. Constructors fold constants and the units of arithmetic (``x + 0``,
-``x * 1``, ``x // 1``) and nothing else, so that what a proof starts from is what its author wrote.
+An :class:`Index` is an integer over the unbounded integers; a :class:`Relation` is a truth value over such
+integers. Both are immutable and hash-consed: equal structure is the same object, so identity is a cheap
+equality and every reading can remember what it made of a node. Constructors fold constants and the units of
+arithmetic (``x + 0``, ``x * 1``, ``x // 1``) and nothing else, so that what a proof starts from is what its
+author wrote.
 
-Division rounds to minus infinity and the remainder has the sign of the divisor, which must be provably positive.
-Machine width never enters here; it is an obligation of its own.
+Division rounds to minus infinity and the remainder has the sign of the divisor, which must be provably
+positive. Machine width never enters here; it is an obligation of its own.
 """
 
 from __future__ import annotations
@@ -18,58 +19,16 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from tileproof.errors import LayoutError
+from tileproof.layouts.leaf import Leaf
 
 if TYPE_CHECKING:
     import sympy
 
-Uniformity = Literal["grid", "cluster", "cta", "warp", "thread"]
-"""The largest group of threads that is sure to see one value of a symbol."""
-
-LeafKind = Literal["symbol", "thread", "group", "repeat", "element", "replica", "base"]
-
 IndexLike = Union["Index", "Operand", int, "sympy.Expr"]
 """What is accepted wherever an index is: an expression, an axis, a Python or NumPy integer, a SymPy expression."""
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """A variable of an expression. ``lo`` and ``hi`` are inclusive; ``None`` is unbounded.
-
-    ``copy`` tells apart the variables of two threads or two coordinates that one query speaks about.
-    """
-
-    name: str
-    kind: LeafKind = "symbol"
-    lo: int | None = None
-    hi: int | None = None
-    multiple_of: int = 1
-    uniform: Uniformity = "grid"
-    copy: int = 0
-
-    def __hash__(self) -> int:
-        # Variables are looked up far more often than they are made.
-        found: int | None = self.__dict__.get("_hash")
-        if found is None:
-            found = hash(self._fields())
-            object.__setattr__(self, "_hash", found)
-        return found
-
-    def __reduce__(self) -> tuple[type[Leaf], tuple[Any, ...]]:
-        # A remembered hash is good in its own process only: text hashes differently in the next.
-        return Leaf, self._fields()
-
-    def _fields(self) -> tuple[Any, ...]:
-        return self.name, self.kind, self.lo, self.hi, self.multiple_of, self.uniform, self.copy
-
-    @property
-    def label(self) -> str:
-        """The name as a report prints it: copies of one variable get primes."""
-        return self.name + "'" * self.copy
-
 
 
 _serial = itertools.count()
@@ -275,7 +234,7 @@ class Relation(Expression):
 
 
 def _shift_amount(bits: object) -> int:
-    amount = as_index(bits).value  # type: ignore[arg-type]
+    amount = as_index(bits).value
     if amount is None or amount < 0:
         raise LayoutError(f"a shift amount must be a constant that is not negative, got {bits!r}")
     return amount
@@ -285,16 +244,19 @@ def _shift_amount(bits: object) -> int:
 
 
 def const(value: int) -> Index:
+    """A plain integer."""
     result: Index = _intern(Index, "const", (value,), ("const", value))
     return result
 
 
 def truth(value: bool) -> Relation:
+    """A decided relation."""
     result: Relation = _intern(Relation, "truth", (bool(value),), ("truth", bool(value)))
     return result
 
 
 def leaf(variable: Leaf) -> Index:
+    """The expression that is one variable."""
     found = _leaves.get(variable)
     if found is None:
         found = _leaves.setdefault(variable, _make(Index, "leaf", (variable,)))
@@ -302,6 +264,7 @@ def leaf(variable: Leaf) -> Index:
 
 
 def add(a: Index, b: Index) -> Index:
+    """``a + b``."""
     if a.op == "const":
         if b.op == "const":
             return const(a.args[0] + b.args[0])
@@ -314,6 +277,7 @@ def add(a: Index, b: Index) -> Index:
 
 
 def mul(a: Index, b: Index) -> Index:
+    """``a * b``."""
     if a.op == "const":
         if b.op == "const":
             return const(a.args[0] * b.args[0])
@@ -327,18 +291,24 @@ def mul(a: Index, b: Index) -> Index:
     return result
 
 
+def _operand_text(node: Index) -> str:
+    return repr(node) if node.op in ("leaf", "const") else f"({node!r})"
+
+
 def _positive_divisor(a: Index, b: Index, sign: str) -> None:
     from tileproof.layouts.bounds import bounds
 
     lo = bounds(b)[0]
     if lo is None or lo < 1:
         raise LayoutError(
-            f"the divisor of {a!r} {sign} {b!r} may be zero or negative (its least value is {'unknown' if lo is None else lo}); "
+            f"the divisor of {_operand_text(a)} {sign} {_operand_text(b)} may be zero or negative "
+            f"(its least value is {'unknown' if lo is None else lo}); "
             "declare the symbol with a lower bound of 1"
         )
 
 
 def floordiv(a: Index, b: Index) -> Index:
+    """``a // b``, rounding to minus infinity. Raises :class:`LayoutError` when ``b`` may be zero or negative."""
     if b.op == "const" and b.args[0] > 0:
         if b.args[0] == 1:
             return a
@@ -351,6 +321,7 @@ def floordiv(a: Index, b: Index) -> Index:
 
 
 def mod(a: Index, b: Index) -> Index:
+    """``a % b``, never negative. Raises :class:`LayoutError` when ``b`` may be zero or negative."""
     if b.op == "const" and b.args[0] > 0:
         if b.args[0] == 1:
             return const(0)
@@ -406,6 +377,7 @@ def select(condition: Relation, a: IndexLike, b: IndexLike) -> Index:
 
 
 def equal(a: Index, b: Index) -> Relation:
+    """``a == b``."""
     if a is b:
         return truth(True)
     if a.op == "const" and b.op == "const":
@@ -415,6 +387,7 @@ def equal(a: Index, b: Index) -> Relation:
 
 
 def less(a: Index, b: Index) -> Relation:
+    """``a < b``."""
     if a is b:
         return truth(False)
     if a.op == "const" and b.op == "const":
@@ -424,6 +397,7 @@ def less(a: Index, b: Index) -> Relation:
 
 
 def negate(a: Relation) -> Relation:
+    """The relation that holds where ``a`` does not."""
     if a.op == "truth":
         return truth(not a.args[0])
     if a.op == "not":
@@ -460,6 +434,7 @@ def disjunction(items: Iterable[Relation]) -> Relation:
 
 
 def implies(premise: Relation, conclusion: Relation) -> Relation:
+    """Where the premise holds, so does the conclusion."""
     return disjunction((negate(premise), conclusion))
 
 

@@ -2,10 +2,11 @@
 
     TileLayout(S[(2, 32, 3, 4) : (1 @ warpid, 1 @ laneid, 8, 2)])
 
-maps logical coordinates ``(w, l, r, k)`` to warp ``w``, lane ``l`` and storage offset ``8*r + 2*k`` (in elements).
-``R[...]`` adds replicas: further places where the same element stands. ``+ 3`` or ``+ 2 @ warpid`` adds an offset. The
-factors need not coincide with the logical dimensions: a dimension of 128 may spread over factors ``(4, 16, 2)`` and
-several dimensions may share one factor; logical coordinates are split and merged in row-major order.
+maps logical coordinates ``(w, l, r, k)`` to warp ``w``, lane ``l`` and storage offset ``8*r + 2*k`` (in
+elements). ``R[...]`` adds replicas: further places where the same element stands. ``+ 3`` or ``+ 2 @ warpid``
+adds an offset. The factors need not coincide with the logical dimensions: a dimension of 128 may spread over
+factors ``(4, 16, 2)`` and several dimensions may share one factor; logical coordinates are split and merged
+in row-major order.
 """
 
 from __future__ import annotations
@@ -82,7 +83,9 @@ class _Builder:
     def __getitem__(self, item: object) -> Spec:
         if isinstance(item, slice):
             if item.step is not None:
-                raise LayoutError(f"{self._name}[extents : strides] takes two parts, got a third: {item.step!r}")
+                raise LayoutError(
+                    f"{self._name}[extents : strides] takes two parts, got a third: {item.step!r}"
+                )
             extents, strides = _tuple(item.start), _tuple(item.stop)
         else:
             extents = _tuple(item)
@@ -140,7 +143,9 @@ class TileLayout:
     @property
     def axes(self) -> tuple[Axis, ...]:
         """The axes that some factor, replica or offset names, each once."""
-        every = [f.axis for f in (*self.spec.factors, *self.spec.replicas)] + [o.axis for o in self.spec.offsets]
+        every = [f.axis for f in (*self.spec.factors, *self.spec.replicas)] + [
+            o.axis for o in self.spec.offsets
+        ]
         return tuple(dict.fromkeys(every))
 
     @property
@@ -232,9 +237,11 @@ class TileLayout:
                     block_parts.append(parts[p])
                     p += 1
                 else:
+                    first = block_dims[0] if block_dims else len(shape)
                     raise LayoutError(
-                        f"the extents {tuple(f.extent for f in self.spec.factors)} of the layout do not multiply up to "
-                        f"the shape {tuple(shape)}: {left} elements against {right} from dimension {block_dims[0] if block_dims else len(shape)} on"
+                        f"the extents {tuple(f.extent for f in self.spec.factors)} of the layout do not "
+                        f"multiply up to the shape {tuple(shape)}: {left} elements against {right} from "
+                        f"dimension {first} on"
                     )
             blocks.append((block_dims, block_parts))
         return blocks
@@ -247,5 +254,6 @@ def _equal(a: Index, b: Index) -> bool:
 def _smaller(a: Index, b: Index) -> bool:
     if a.value is not None and b.value is not None:
         return a.value < b.value
-    # Symbolic sizes: what divides the other one is the smaller one, as n divides 4*n; a number is smaller than n.
+    # Symbolic sizes: what divides the other one is the smaller one, as n divides 4*n; a number is smaller
+    # than n.
     return a.value is not None or (b.value is None and simplify(b % a).value == 0)

@@ -1,9 +1,9 @@
 """The normal form: an expression as a constant plus whole multiples of atoms.
 
-Two expressions with one normal form are equal for all values of their variables. An atom is a variable, a product of
-atoms, or an operation that no rule below could take apart. The rules only ever rewrite to an equal expression over the
-unbounded integers, using the bounds and residues that the variables carry; each says why in one line, and the tests
-let a solver confirm each. Nothing that certifies a proof relies on them.
+Two expressions with one normal form are equal for all values of their variables. An atom is a variable, a
+product of atoms, or an operation that no rule below could take apart. The rules only ever rewrite to an equal
+expression over the unbounded integers, using the bounds and residues that the variables carry; each says why
+in one line, and the tests let a solver confirm each. Nothing that certifies a proof relies on them.
 """
 
 from __future__ import annotations
@@ -97,6 +97,7 @@ def combine(a: Affine, b: Affine, factor: int = 1) -> Affine:
 
 
 def scaled(a: Affine, factor: int) -> Affine:
+    """``factor * a``."""
     if factor == 0:
         return _number(0)
     return Affine(a.constant * factor, {atom: c * factor for atom, c in a.terms.items()})
@@ -137,8 +138,8 @@ def _opaque(op: str, *args: Any) -> Affine:
 
 
 def _collapse_division(form: Affine) -> Affine:
-    """``c*(x % d) + c*d*(x // d)  ->  c*x``: the definition of the remainder. A digit above it joins likewise:
-    ``c*(x % d) + c*d*(x // d % e)  ->  c*(x % (d*e))``.
+    """``c*(x % d) + c*d*(x // d)  ->  c*x``: the definition of the remainder. A digit above it joins
+    likewise: ``c*(x % d) + c*d*(x // d % e)  ->  c*(x % (d*e))``.
     """
     for atom, factor in form.terms.items():
         if atom.op == "mod" and atom.args[1].op == "const":
@@ -149,7 +150,9 @@ def _collapse_division(form: Affine) -> Affine:
 
 
 def _joined(form: Affine, remainder: Index, factor: int) -> Affine | None:
-    """``form`` with ``factor * remainder`` and the quotient that belongs to it made one, if it has that quotient."""
+    """``form`` with ``factor * remainder`` and the quotient that belongs to it made one, if it has that
+    quotient.
+    """
     x, d = normal(remainder.args[0]), remainder.args[1].args[0]
     quotient = normal(ix.floordiv(remainder.args[0], remainder.args[1]))
     needed = scaled(quotient, factor * d)
@@ -182,10 +185,9 @@ def _factors(atom: Index) -> list[Index]:
 
 def _monomial(a: Index, b: Index) -> Index:
     """The product of two atoms with its factors in one order: multiplication commutes."""
-    product: Index | None = None
+    product = ix.const(1)
     for factor in sorted(_factors(a) + _factors(b), key=_order):
-        product = factor if product is None else ix.mul(product, factor)
-    assert product is not None
+        product = ix.mul(product, factor)
     return product
 
 
@@ -244,7 +246,7 @@ def _divide(a: Affine, b: Affine) -> Affine:
     if parts is not None:
         return combine(whole, _divide(parts[0], b))  # (g*x + r) // (g*e) == (g*x) // (g*e) for 0 <= r < g
     if rest.constant == 0 and len(rest.terms) == 1:
-        (atom, factor), = rest.terms.items()
+        ((atom, factor),) = rest.terms.items()
         if factor == 1 and atom.op == "div" and atom.args[1].op == "const":
             # (x // c) // d == x // (c*d)
             return combine(whole, _divide(normal(atom.args[0]), _number(atom.args[1].args[0] * d)))
@@ -320,9 +322,11 @@ def _modulo(a: Affine, b: Affine) -> Affine:
         return combine(_number(reduced.constant % common), _modulo(inner, _number(d // common)), common)
     parts = _split_low(reduced, d)
     if parts is not None:
-        return combine(_modulo(parts[0], b), parts[1])  # (g*x + r) % (g*e) == (g*x) % (g*e) + r for 0 <= r < g
+        return combine(
+            _modulo(parts[0], b), parts[1]
+        )  # (g*x + r) % (g*e) == (g*x) % (g*e) + r for 0 <= r < g
     if reduced.constant == 0 and len(rest) == 1:
-        (atom, factor), = rest.items()
+        ((atom, factor),) = rest.items()
         if factor == 1 and atom.op == "mod" and atom.args[1].op == "const" and atom.args[1].args[0] % d == 0:
             return _modulo(normal(atom.args[0]), b)  # (x % (d*e)) % d == x % d
     return _opaque("mod", _build(reduced), ix.const(d))
@@ -386,7 +390,8 @@ def _exclusive_or(a: Affine, b: Affine) -> Affine:
         if lo is None or hi is None or lo < 0:
             continue
         above = 1 << hi.bit_length()
-        # A multiple of 2**k added to x changes no bit below k: (x + 2**k*t) ^ y == (x ^ y) + 2**k*t for y < 2**k.
+        # A multiple of 2**k added to x changes no bit below k: (x + 2**k*t) ^ y == (x ^ y) + 2**k*t for y <
+        # 2**k.
         high, middle = _split_multiples(x, above)
         # The low bits of x below every bit of y pass through, when they do not carry into the rest of x.
         parts = _split_low(middle, min(_trailing_zeros(y), above))

@@ -51,8 +51,8 @@ def _product(sizes: Sequence[Index]) -> Index:
 def rearrange(view: View, pattern: str, sizes: Mapping[str, int]) -> View:
     """Apply ``pattern``; ``sizes`` gives the names that splitting a dimension leaves open.
 
-    Raises :class:`LayoutError` for a malformed pattern, a wrong rank, names that differ between the two sides, or
-    sizes that do not multiply up to the dimension.
+    Raises :class:`LayoutError` for a malformed pattern, a wrong rank, names that differ between the two
+    sides, or sizes that do not multiply up to the dimension.
     """
     left_text, arrow, right_text = pattern.partition("->")
     if not arrow:
@@ -60,7 +60,8 @@ def rearrange(view: View, pattern: str, sizes: Mapping[str, int]) -> View:
     left, right = _parse(left_text, pattern), _parse(right_text, pattern)
     if len(left) != view.rank:
         raise LayoutError(
-            f"rearrange {pattern!r}: the left side names {len(left)} dimensions, {view.name} has {view.rank}: {view.shape}"
+            f"rearrange {pattern!r}: the left side names {len(left)} dimensions, "
+            f"{view.name} has {view.rank}: {view.shape}"
         )
     names = [n for group in left for n in group]
     if sorted(names) != sorted(n for group in right for n in group) or len(set(names)) != len(names):
@@ -99,7 +100,8 @@ def _extents(view: View, left: list[list[str]], sizes: Mapping[str, int], patter
         open_names = [n for n in group if n not in sizes]
         if len(group) == 1 and group[0] in sizes and simplify(view.shape[d] - sizes[group[0]]).value != 0:
             raise LayoutError(
-                f"rearrange {pattern!r}: {group[0]} is dimension {d} of {view.name} with {view.shape[d]} elements, not {sizes[group[0]]}"
+                f"rearrange {pattern!r}: {group[0]} is dimension {d} of {view.name} with "
+                f"{view.shape[d]} elements, not {sizes[group[0]]}"
             )
         for name in group:
             if name in sizes:
@@ -111,7 +113,9 @@ def _extents(view: View, left: list[list[str]], sizes: Mapping[str, int], patter
             )
         known = _product([extent[n] for n in group if n in extent])
         quotient = simplify(view.shape[d] // known)
-        if simplify(quotient * known - view.shape[d]).value != 0 or (not open_names and simplify(known - view.shape[d]).value != 0):
+        if simplify(quotient * known - view.shape[d]).value != 0 or (
+            not open_names and simplify(known - view.shape[d]).value != 0
+        ):
             raise LayoutError(
                 f"rearrange {pattern!r}: dimension {d} of {view.name} has {view.shape[d]} elements, which "
                 f"{' '.join(f'{n}={sizes[n]}' for n in group if n in sizes) or 'an empty group'} does not divide up"

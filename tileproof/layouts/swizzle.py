@@ -4,9 +4,9 @@ Both usual parametrisations name the same map. With ``base``, ``bits`` and ``shi
 
     offset  ->  offset ^ ((offset >> (base + shift)) & (2**bits - 1)) << base
 
-which the contract reference writes ``(per_element, swizzle_len, atom_len) = (base, bits, shift)`` and CuTe writes
-``Swizzle<bits, base, shift>``. A swizzle is meant in some unit: elements of the tensor, or bytes. The byte form
-``Swizzle<3,4,3>`` of the 128-byte mode is ``Swizzle<3,2,3>`` for four-byte elements.
+which the contract reference writes ``(per_element, swizzle_len, atom_len) = (base, bits, shift)`` and CuTe
+writes ``Swizzle<bits, base, shift>``. A swizzle is meant in some unit: elements of the tensor, or bytes. The
+byte form ``Swizzle<3,4,3>`` of the 128-byte mode is ``Swizzle<3,2,3>`` for four-byte elements.
 """
 
 from __future__ import annotations
@@ -68,4 +68,6 @@ class Swizzle:
         return bitwise("xor", value, picked if self.bits else const(0))
 
     def __str__(self) -> str:
-        return f"Swizzle<{self.bits},{self.base},{self.shift}>" + ("" if self.unit == "element" else " in bytes")
+        return f"Swizzle<{self.bits},{self.base},{self.shift}>" + (
+            "" if self.unit == "element" else " in bytes"
+        )

@@ -1,9 +1,12 @@
-"""Symbols, and the functions of indices that are derived: they need no operator, hence no reading, of their own."""
+"""Symbols, and the functions of indices that are derived: they need no operator, hence no reading, of their
+own.
+"""
 
 from __future__ import annotations
 
 from tileproof.errors import LayoutError
-from tileproof.layouts.index import Index, IndexLike, Leaf, Uniformity, as_index, leaf, select
+from tileproof.layouts.index import Index, IndexLike, as_index, leaf, select
+from tileproof.layouts.leaf import Leaf, Uniformity
 
 
 def cast(value: IndexLike, bits: int, *, signed: bool = True) -> Index:
@@ -36,16 +39,18 @@ def symbol(
 ) -> Index:
     """A runtime integer. ``lo`` and ``hi`` are inclusive bounds; ``multiple_of`` is a divisor of every value.
 
-    ``uniform`` says which threads are sure to see the same value: all of the ``grid`` (a kernel parameter, the
-    default), of a ``cluster``, ``cta`` or ``warp``, or no two (``thread``: something loaded or computed per thread).
-    Raises :class:`LayoutError` when no value is left.
+    ``uniform`` says which threads are sure to see the same value: all of the ``grid`` (a kernel parameter,
+    the default), of a ``cluster``, ``cta`` or ``warp``, or no two (``thread``: something loaded or computed
+    per thread). Raises :class:`LayoutError` when no value is left.
     """
     if not name.isidentifier():
         raise LayoutError(f"a symbol's name must be an identifier, got {name!r}")
     if multiple_of < 1:
         raise LayoutError(f"symbol {name}: multiple_of must be at least 1, got {multiple_of}")
     if uniform not in ("grid", "cluster", "cta", "warp", "thread"):
-        raise LayoutError(f"symbol {name}: uniform must be grid, cluster, cta, warp or thread, got {uniform!r}")
+        raise LayoutError(
+            f"symbol {name}: uniform must be grid, cluster, cta, warp or thread, got {uniform!r}"
+        )
     lo = None if lo is None else -(-int(lo) // multiple_of) * multiple_of
     hi = None if hi is None else int(hi) // multiple_of * multiple_of
     if lo is not None and hi is not None and lo > hi:

@@ -19,7 +19,8 @@ from sympy.logic import boolalg
 from tileproof.errors import LayoutError
 from tileproof.layouts import index as ix
 from tileproof.layouts import symbols, traverse
-from tileproof.layouts.index import Expression, Index, Leaf, Relation, const, leaf, truth
+from tileproof.layouts.index import Expression, Index, Relation, const, leaf, truth
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.traverse import postorder
 
 GREATEST_POWER = 16
@@ -68,19 +69,19 @@ class _Bitwise(sympy.Function):  # type: ignore[misc]
         return None
 
 
-class xor(_Bitwise):  # noqa: N801 - SymPy prints a function under the name of its class
+class xor(_Bitwise):
     """``a ^ b``."""
 
     operator = "xor"
 
 
-class bitand(_Bitwise):  # noqa: N801
+class bitand(_Bitwise):
     """``a & b``."""
 
     operator = "and"
 
 
-class bitor(_Bitwise):  # noqa: N801
+class bitor(_Bitwise):
     """``a | b``."""
 
     operator = "or"

@@ -12,8 +12,9 @@ from tileproof.errors import LayoutError
 from tileproof.layouts.axes import m
 from tileproof.layouts.bounds import bounds, is_multiple
 from tileproof.layouts.dtypes import dtype_bits, dtype_name
-from tileproof.layouts.index import Index, IndexLike, Leaf, as_index, const, leaf
+from tileproof.layouts.index import Index, IndexLike, as_index, const, leaf
 from tileproof.layouts.layout import Spec, TileLayout, factors, row_major
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import simplify
 from tileproof.layouts.traverse import leaves
 from tileproof.layouts.view import View, ViewOperations, coordinate
@@ -27,7 +28,9 @@ the launcher checks it of each argument."""
 
 @dataclass(frozen=True, eq=False)
 class Storage:
-    """An allocation: its state space, its size in bytes where that is known, and the alignment of its base in bytes."""
+    """An allocation: its state space, its size in bytes where that is known, and the alignment of its base in
+    bytes.
+    """
 
     name: str
     space: Space
@@ -46,9 +49,9 @@ class Storage:
 class Tensor(ViewOperations):
     """Storage read through a layout. Made by :func:`tensor` and :meth:`Tensor.declare`.
 
-    ``shape`` counts elements and may be symbolic; ``offset`` is where the tensor starts in its storage, in bytes;
-    ``declared`` says that the storage was there before, so that staying inside it has to be proved; ``starts_inside`` that
-    the layout is sure not to reach before the start of its storage.
+    ``shape`` counts elements and may be symbolic; ``offset`` is where the tensor starts in its storage, in
+    bytes; ``declared`` says that the storage was there before, so that staying inside it has to be proved;
+    ``starts_inside`` that the layout is sure not to reach before the start of its storage.
     """
 
     name: str
@@ -83,19 +86,27 @@ class Tensor(ViewOperations):
     ) -> Tensor:
         """Another tensor over the same storage, from element ``at`` (in elements of this tensor's type) on.
 
-        Alignment is not claimed: it follows from the storage and ``at``. That every access stays inside the storage
-        becomes an obligation of each call.
+        Alignment is not claimed: it follows from the storage and ``at``. That every access stays inside the
+        storage becomes an obligation of each call.
         """
         kind = dtype_name(dtype or self.dtype)
         sizes = _sizes(name or self.name, shape)
         bits = dtype_bits(self.dtype)
         if bits % 8 and not is_multiple(simplify(as_index(at) * bits), 8):
             raise LayoutError(
-                f"tensor {name or self.name}: element {as_index(at)!r} of {self.name} ({self.dtype}) need not start at a "
-                f"whole byte; `at` must be a multiple of {8 // gcd(8, bits)}"
+                f"tensor {name or self.name}: element {as_index(at)!r} of {self.name} ({self.dtype}) need "
+                f"not start at a whole byte; `at` must be a multiple of {8 // gcd(8, bits)}"
             )
         start = self.offset + (as_index(at) * (bits // 8) if bits % 8 == 0 else as_index(at) * bits // 8)
-        return Tensor(name or self.name, sizes, kind, _layout(name or self.name, sizes, kind, layout), self.storage, start, True)
+        return Tensor(
+            name or self.name,
+            sizes,
+            kind,
+            _layout(name or self.name, sizes, kind, layout),
+            self.storage,
+            start,
+            True,
+        )
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.space} {self.dtype} {self.shape} {self.layout!r}"
@@ -142,18 +153,20 @@ def tensor(
 ) -> Tensor:
     """A tensor with storage of its own.
 
-    ``shape`` is in elements and may be symbolic. ``layout`` (an object, or text in the reference's or CuTe's notation)
-    defaults to compact row-major. ``align`` is the alignment of the base address in bytes: by default 256 for global
-    memory, which the launcher checks, and the size of an element elsewhere, as PTX aligns variables. Registers have no
-    address and no alignment.
+    ``shape`` is in elements and may be symbolic. ``layout`` (an object, or text in the reference's or CuTe's
+    notation) defaults to compact row-major. ``align`` is the alignment of the base address in bytes: by
+    default 256 for global memory, which the launcher checks, and the size of an element elsewhere, as PTX
+    aligns variables. Registers have no address and no alignment.
 
-    Raises :class:`LayoutError` for an unknown type or space, for extents that do not multiply up to the shape, and for
-    a layout that reaches before the start of its storage.
+    Raises :class:`LayoutError` for an unknown type or space, for extents that do not multiply up to the
+    shape, and for a layout that reaches before the start of its storage.
     """
     if not name.isidentifier():
         raise LayoutError(f"a tensor's name must be an identifier, got {name!r}")
     if space not in get_args(Space):
-        raise LayoutError(f"tensor {name}: unknown state space {space!r}; the spaces are {', '.join(get_args(Space))}")
+        raise LayoutError(
+            f"tensor {name}: unknown state space {space!r}; the spaces are {', '.join(get_args(Space))}"
+        )
     kind = dtype_name(dtype)
     sizes = _sizes(name, shape)
     made = _layout(name, sizes, kind, layout)
@@ -163,9 +176,14 @@ def tensor(
     if align < 1 or align & (align - 1):
         raise LayoutError(f"tensor {name}: align must be a power of two in bytes, got {align}")
     replicas = [leaf(Leaf(f"r{k}", "replica", 0, _last(f.extent))) for k, f in enumerate(made.spec.replicas)]
-    offset = made.place(sizes, [coordinate(d, n) for d, n in enumerate(sizes)], replicas).get(m, const(0))
-    least, greatest = bounds(simplify(offset))
-    static = not leaves(*sizes, *(f.stride for f in made.spec.factors), *(o.stride for o in made.spec.offsets))
+    plain = TileLayout(made.spec).place(sizes, [coordinate(d, n) for d, n in enumerate(sizes)], replicas)
+    offset = simplify(plain.get(m, const(0)))
+    # A swizzle keeps the sign: it leaves all high bits alone.
+    least = bounds(offset)[0]
+    greatest = bounds(offset if made.swizzle is None else made.swizzle.apply(offset))[1]
+    static = not leaves(
+        *sizes, *(f.stride for f in made.spec.factors), *(o.stride for o in made.spec.offsets)
+    )
     if static and least is not None and least < 0:
         raise LayoutError(
             f"tensor {name}: its layout {made!r} reaches storage offset {least}; add an offset of {-least} to it"
@@ -174,4 +192,6 @@ def tensor(
     if layout is None:
         size = simplify(-(-made.size * dtype_bits(kind) // 8))
     starts_inside = layout is None or (least is not None and least >= 0)
-    return Tensor(name, sizes, kind, made, Storage(name, space, align, size), const(0), starts_inside=starts_inside)
+    return Tensor(
+        name, sizes, kind, made, Storage(name, space, align, size), const(0), starts_inside=starts_inside
+    )

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from tileproof.layouts.index import (
     Expression,
     Index,
-    Leaf,
     add,
     bitwise,
     conjunction,
@@ -24,6 +23,7 @@ from tileproof.layouts.index import (
     negate,
     select,
 )
+from tileproof.layouts.leaf import Leaf
 
 _Node = TypeVar("_Node", bound=Expression)
 _Result = TypeVar("_Result")
@@ -53,7 +53,9 @@ def arguments_first(reading: Callable[[Any], object], expression: Expression) ->
 
 
 def remembered(of: type[_Node]) -> Callable[[Callable[[_Node], _Result]], Callable[[_Node], _Result]]:
-    """Make a reading of ``of`` nodes remember, at each node, what it gave (never ``None``); depth costs no stack."""
+    """Make a reading of ``of`` nodes remember, at each node, what it gave (never ``None``); depth costs no
+    stack.
+    """
 
     def remember(reading: Callable[[_Node], _Result]) -> Callable[[_Node], _Result]:
         name = reading.__name__
@@ -131,7 +133,11 @@ def substitute(expression: Any, replacement: dict[Leaf, Index]) -> Any:
                 result = node
             else:
                 args = tuple(visit(a) for a in node.args)
-                result = node if all(x is y for x, y in zip(args, node.args, strict=True)) else rebuild(node.op, args)
+                result = (
+                    node
+                    if all(x is y for x, y in zip(args, node.args, strict=True))
+                    else rebuild(node.op, args)
+                )
             done[node.uid] = result
         return result
 

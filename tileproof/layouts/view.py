@@ -1,14 +1,15 @@
 """Zero-copy views: the same storage under other coordinates.
 
-A view remembers, for each dimension of its tensor, the coordinate as an expression of its own coordinates. Slicing adds
-a start, permuting reorders, ``rearrange`` and ``view(shape)`` merge and split; nothing is ever copied and nothing is
-looked up again. Every slice leaves a :class:`Region`, whose being inside the dimension is proved at each call.
+A view remembers, for each dimension of its tensor, the coordinate as an expression of its own coordinates.
+Slicing adds a start, permuting reorders, ``rearrange`` and ``view(shape)`` merge and split; nothing is ever
+copied and nothing is looked up again. Every slice leaves a :class:`Region`, whose being inside the dimension
+is proved at each call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,9 @@ from tileproof.errors import LayoutError
 from tileproof.layouts.axes import Axis, m
 from tileproof.layouts.bounds import is_multiple
 from tileproof.layouts.dtypes import dtype_bits, dtype_name
-from tileproof.layouts.index import Index, IndexLike, Leaf, as_index, const, leaf
+from tileproof.layouts.index import Index, IndexLike, as_index, const, leaf
 from tileproof.layouts.layout import row_major
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import simplify
 from tileproof.layouts.traverse import substitute
 
@@ -55,7 +57,9 @@ class ViewOperations:
         raise NotImplementedError
 
     def __getitem__(self, item: object) -> View:
-        """Slice: ``v[i : i + 4, :, 3]``. Starts may be symbolic, extents must be static; an index drops its dimension."""
+        """Slice: ``v[i : i + 4, :, 3]``. Starts may be symbolic, extents must be static; an index drops its
+        dimension.
+        """
         return _slice(self.as_view(), item)
 
     def sub(self, start: Sequence[IndexLike], extent: Sequence[int]) -> View:
@@ -89,7 +93,9 @@ class ViewOperations:
         return rearrange(self.as_view(), pattern, sizes)
 
     def view(self, *target: str | IndexLike | Sequence[IndexLike]) -> View:
-        """``view("uint32")`` reads the bits as another type, ``view(4, 8)`` the row-major order as another shape."""
+        """``view("uint32")`` reads the bits as another type, ``view(4, 8)`` the row-major order as another
+        shape.
+        """
         view = self.as_view()
         if len(target) == 1 and isinstance(target[0], str):
             return _with_dtype(view, dtype_name(target[0]))
@@ -119,15 +125,15 @@ class ViewOperations:
 class View(ViewOperations):
     """Made by slicing and re-coordinatising a tensor. ``shape`` counts elements of ``dtype``.
 
-    ``coordinates`` gives the tensor's coordinates in terms of the view's own ``x0, x1, ...``; ``sub_bits`` is the
-    number of bits past the start of the tensor's element, for views that were taken in a narrower type.
+    ``coordinates`` gives the tensor's coordinates in terms of the view's own ``x0, x1, ...``; ``sub_bits`` is
+    the number of bits past the start of the tensor's element, for views that were taken in a narrower type.
     """
 
     tensor: Tensor
     shape: tuple[Index, ...]
     coordinates: tuple[Index, ...]
     dtype: str
-    sub_bits: Index = const(0)
+    sub_bits: Index = field(default_factory=lambda: const(0))
     regions: tuple[Region, ...] = ()
 
     def as_view(self) -> View:
@@ -177,10 +183,8 @@ class View(ViewOperations):
         """Where the element at the coordinates ``at`` stands (see :class:`Place`); ``replica`` as in layouts."""
         axes, offset, sub = self._locate(at, replica)
         own = dtype_bits(self.tensor.dtype)
-        if own % 8 == 0 and is_multiple(sub, 8):
-            position = offset * (own // 8) + sub // 8
-        else:
-            position = (offset * own + sub) // 8
+        whole_bytes = own % 8 == 0 and is_multiple(sub, 8)
+        position = offset * (own // 8) + sub // 8 if whole_bytes else (offset * own + sub) // 8
         return Place(axes, self.tensor.offset + position)
 
     def _locate(
@@ -220,14 +224,18 @@ def _slice(view: View, item: object) -> View:
             step = as_index(1 if part.step is None else part.step).value
             span = simplify(stop - start).value
             if step is None or step < 1:
-                raise LayoutError(f"{view.name}: dimension {d}: the step must be a positive constant, got {part.step!r}")
+                raise LayoutError(
+                    f"{view.name}: dimension {d}: the step must be a positive constant, got {part.step!r}"
+                )
             if span is None:
                 raise LayoutError(
                     f"{view.name}: dimension {d}: the extent of [{start!r} : {stop!r}] is not static; "
                     "write the stop as the start plus a constant"
                 )
             if span < 1:
-                raise LayoutError(f"{view.name}: dimension {d}: the region [{start!r} : {stop!r}] is empty ({span} elements)")
+                raise LayoutError(
+                    f"{view.name}: dimension {d}: the region [{start!r} : {stop!r}] is empty ({span} elements)"
+                )
             extent = -(-span // step)
             plan.append((start, len(shape), step))
             shape.append(const(extent))
@@ -237,7 +245,9 @@ def _slice(view: View, item: object) -> View:
             plan.append((start, None, 1))
             regions.append(Region(d, start, 1, size))
     if not shape:
-        raise LayoutError(f"{view.name}: an index for each dimension leaves none; slice one, as in [i : i + 1]")
+        raise LayoutError(
+            f"{view.name}: an index for each dimension leaves none; slice one, as in [i : i + 1]"
+        )
     sliced = view.recoordinated(
         tuple(shape),
         lambda x: [start if own is None else x[own] * step + start for start, own, step in plan],
@@ -252,7 +262,9 @@ def _positive(view: View, shape: Sequence[object]) -> tuple[Index, ...]:
         raise LayoutError(f"{view.name}: the new shape has no dimensions; a single element has shape (1,)")
     for d, n in enumerate(sizes):
         if n.value is not None and n.value < 1:
-            raise LayoutError(f"{view.name}: dimension {d} of the new shape is {n.value}; sizes are at least 1")
+            raise LayoutError(
+                f"{view.name}: dimension {d} of the new shape is {n.value}; sizes are at least 1"
+            )
     return sizes
 
 
@@ -287,7 +299,9 @@ def _with_dtype(view: View, dtype: str) -> View:
     last = view.rank - 1
     wide, narrow = max(old, new), min(old, new)
     if wide % narrow:
-        raise LayoutError(f"{view.name}: a {old}-bit element is no whole number of {new}-bit elements, nor the reverse")
+        raise LayoutError(
+            f"{view.name}: a {old}-bit element is no whole number of {new}-bit elements, nor the reverse"
+        )
     ratio = wide // narrow
     if new < old:
         shape = (*view.shape[:-1], simplify(view.shape[-1] * ratio))

@@ -1,7 +1,7 @@
 """Checks certificates again, from their text alone.
 
-This module knows neither layouts nor contracts nor the simplifier: it hands the recorded SMT-LIB text to a solver and
-compares the answers. A certificate whose content does not match its digest is refused.
+This module knows neither layouts nor contracts nor the simplifier: it hands the recorded SMT-LIB text to a
+solver and compares the answers. A certificate whose content does not match its digest is refused.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ class Audit:
 
 
 def z3_answer(text: str) -> str:
+    """What Z3 says of a script."""
     import z3
 
     solver = z3.Solver(ctx=z3.Context())
@@ -61,6 +62,7 @@ def z3_answer(text: str) -> str:
 
 
 def cvc5_answer(text: str) -> str:
+    """What cvc5 says of a script."""
     import cvc5
 
     solver = cvc5.Solver(cvc5.TermManager())
@@ -75,6 +77,7 @@ def cvc5_answer(text: str) -> str:
 
 
 def bitwuzla_answer(text: str) -> str:
+    """What Bitwuzla says of a script; it knows bit-vectors only."""
     import bitwuzla
 
     if "(set-logic QF_BV)" not in text:
@@ -85,7 +88,11 @@ def bitwuzla_answer(text: str) -> str:
     return str(parser.bitwuzla().check_sat()).rpartition(".")[2].lower()
 
 
-SOLVERS: Mapping[str, Callable[[str], str]] = {"z3": z3_answer, "cvc5": cvc5_answer, "bitwuzla": bitwuzla_answer}
+SOLVERS: Mapping[str, Callable[[str], str]] = {
+    "z3": z3_answer,
+    "cvc5": cvc5_answer,
+    "bitwuzla": bitwuzla_answer,
+}
 
 
 def read(text: str) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Certificates: all that somebody else's solver needs to check a verdict again.
 
-A certificate is JSON. For each obligation it holds the plain, unsimplified question as SMT-LIB 2 text: the premises with the
-claim denied. ``unsat`` means proved, ``sat`` refuted. One more question asks that the premises can hold at all. The SHA-256 is
-over the content without itself, in canonical JSON.
+A certificate is JSON. For each obligation it holds the plain, unsimplified question as SMT-LIB 2 text: the
+premises with the claim denied. ``unsat`` means proved, ``sat`` refuted. One more question asks that the
+premises can hold at all. The SHA-256 is over the content without itself, in canonical JSON.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tileproof.layouts.index import negate
 from tileproof.proofs.discharge import premise_of
-from tileproof.proofs.smt import Unencodable
+from tileproof.proofs.smt import UnencodableError
 from tileproof.proofs.smtlib import script
 from tileproof.proofs.verdict import Counterexample, Finding, Verdict
 
@@ -53,7 +53,7 @@ def certificate(report: Report) -> dict[str, Any]:
 def _text(relations: list[Relation]) -> str | None:
     try:
         return script(relations)
-    except Unencodable:
+    except UnencodableError:
         return None
 
 

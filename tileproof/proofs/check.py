@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from tileproof.contracts.call import Call, Unfit
-from tileproof.contracts.families import Family, Unsupported, load
+from tileproof.contracts.call import Call, UnfitError
+from tileproof.contracts.families import Family, UnsupportedError, load
 from tileproof.contracts.grammar import Form, resolve
 from tileproof.contracts.launch import SCOPES, Launch
 from tileproof.contracts.obligation import Obligation
 from tileproof.errors import CallError
-from tileproof.layouts.index import Expression, Leaf, Relation, truth
+from tileproof.layouts.index import Expression, Relation, truth
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.tensor import Storage
 from tileproof.layouts.traverse import leaves
 from tileproof.layouts.view import View, ViewOperations
@@ -34,15 +35,17 @@ def check(
     budget: int = BUDGET,
     **parameters: Any,
 ) -> Report:
-    """Prove or refute that the views meet the contract of the instruction, for every thread, repeat and symbol value.
+    """Prove or refute that the views meet the contract of the instruction, for every thread, repeat and
+    symbol value.
 
-    ``operands`` are tensors and views in PTX order. ``scope`` fixes the group axes; ``block`` and ``cluster`` are the
-    launch; ``active`` relates thread coordinates and symbols for the threads that reach the call; ``assume`` is what the
-    caller vouches for. ``hazards="error"`` refuses what would destroy data although each instruction is legal.
-    ``budget`` is in Z3 resource units for one query. Other keywords are the instruction's own (``tileproof explain``).
+    ``operands`` are tensors and views in PTX order. ``scope`` fixes the group axes; ``block`` and ``cluster``
+    are the launch; ``active`` relates thread coordinates and symbols for the threads that reach the call;
+    ``assume`` is what the caller vouches for. ``hazards="error"`` refuses what would destroy data although
+    each instruction is legal. ``budget`` is in Z3 resource units for one query. Other keywords are the
+    instruction's own (``tileproof explain``).
 
-    A bad view is an answer, not an exception. A malformed call raises :class:`OpcodeError` or :class:`CallError`, and
-    contradictory assumptions raise :class:`AssumptionError`.
+    A bad view is an answer, not an exception. A malformed call raises :class:`OpcodeError` or
+    :class:`CallError`, and contradictory assumptions raise :class:`AssumptionError`.
     """
     form = resolve(opcode)
     family = load().get(form.mnemonic)
@@ -56,8 +59,14 @@ def check(
     views = _views(form, family, operands)
     if family is None:
         call = Call(form, views, scope, launch, parameters, family=form.mnemonic)
-        return Report(call, Verdict.UNSUPPORTED, (), reason=f"{form.mnemonic} is a known instruction without a contract")
+        return Report(
+            call, Verdict.UNSUPPORTED, (), reason=f"{form.mnemonic} is a known instruction without a contract"
+        )
     _known_parameters(form, family, parameters)
+    if family.collective and scope == "thread":
+        raise CallError(f"{form.spelling} is executed by a whole warp: its scope is warp or wider, not thread")
+    if scope == "cluster" and launch.cluster is None:
+        raise CallError(f"{form.spelling}: cluster scope needs cluster=(...) at the launch")
     call = Call(form, views, scope, launch, parameters, family.collective, form.mnemonic)
     _one_meaning(call)
     return _report(call, family, hazards, budget)
@@ -74,7 +83,9 @@ def prove(opcode: str, *operands: ViewOperations, **keywords: Any) -> Report:
 def _views(form: Form, family: Family | None, operands: tuple[ViewOperations, ...]) -> tuple[View, ...]:
     for position, operand in enumerate(operands):
         if not isinstance(operand, ViewOperations):
-            raise CallError(f"{form.spelling}: operand {position} must be a tensor or a view, got {operand!r}")
+            raise CallError(
+                f"{form.spelling}: operand {position} must be a tensor or a view, got {operand!r}"
+            )
     if family is not None and len(operands) != family.operands:
         raise CallError(f"{form.spelling} takes {family.operands} operands in PTX order, got {len(operands)}")
     return tuple(o.as_view() for o in operands)
@@ -84,7 +95,8 @@ def _known_parameters(form: Form, family: Family, parameters: dict[str, Any]) ->
     unknown = [name for name in parameters if name not in family.parameters]
     if unknown:
         raise CallError(
-            f"{form.spelling} has no parameter {', '.join(unknown)}; its parameters are {', '.join(sorted(family.parameters))}"
+            f"{form.spelling} has no parameter {', '.join(unknown)}; "
+            f"its parameters are {', '.join(sorted(family.parameters))}"
         )
 
 
@@ -108,15 +120,17 @@ def _one_meaning(call: Call) -> None:
     for view in call.operands:
         storage = view.tensor.storage
         if storages.setdefault(storage.name, storage) is not storage:
-            raise CallError(f"{call.form.spelling}: two different storages are named {storage.name}; give each its own name")
+            raise CallError(
+                f"{call.form.spelling}: two different storages are named {storage.name}; give each its own name"
+            )
 
 
 def _report(call: Call, family: Family, hazards: Hazards, budget: int) -> Report:
     try:
         stated = list(family.states(call))
-    except Unsupported as error:
+    except UnsupportedError as error:
         return Report(call, Verdict.UNSUPPORTED, (), reason=str(error))
-    except Unfit as error:
+    except UnfitError as error:
         answers = discharge([error.obligation], truth(True), budget)
         return Report(call, Verdict.REFUTED, tuple(_finding(call, a, truth(True)) for a in answers))
     undecided = require_possible(call.reachable, budget)

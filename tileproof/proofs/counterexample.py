@@ -1,8 +1,9 @@
 """The least counterexample, replayed with plain integers before anybody sees it.
 
-The order: variables are taken in turn, first the caller's symbols in the order in which the demand mentions them and those
-that only guards and assumptions mention by name, then base addresses, warp and lane, group, repeat, replica, element. Each
-takes the simplest value that still fails: the smallest that is not negative, else the one nearest to zero.
+The order: variables are taken in turn, first the caller's symbols in the order in which the demand mentions
+them and those that only guards and assumptions mention by name, then base addresses, warp and lane, group,
+repeat, replica, element. Each takes the simplest value that still fails: the smallest that is not negative,
+else the one nearest to zero.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from tileproof.contracts.call import Call
 from tileproof.errors import InternalError
 from tileproof.layouts.bounds import bounds
 from tileproof.layouts.evaluate import evaluate, evaluate_array
-from tileproof.layouts.index import Index, Leaf
+from tileproof.layouts.index import Index
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.traverse import leaves, postorder
 from tileproof.proofs.discharge import Answer, Question, premise_of, restore, untouched
 from tileproof.proofs.verdict import Counterexample
@@ -32,7 +34,8 @@ def ordered(question: Question) -> list[Leaf]:
     """The variables of the denial in the documented order."""
     obligation = question.obligation
     stated = {(v.name, v.copy): n for n, v in enumerate(leaves(obligation.given, obligation.claim))}
-    # What only the context mentions goes by name: in which order simplifying leaves it depends on what was built before.
+    # What only the context mentions goes by name: in which order simplifying leaves it depends on what was
+    # built before.
     return sorted(
         leaves(question.premise, question.claim),
         key=lambda v: (ORDER.index(v.kind), v.copy, stated.get((v.name, v.copy), len(stated)), v.name),
@@ -58,7 +61,9 @@ def cheap_counterexample(question: Question) -> dict[Leaf, int] | None:
     if prod(sizes) > ENUMERABLE or not _small(question):
         return None
     steps = [v.multiple_of for v in variables]
-    grid = np.ix_(*[np.arange(n, dtype=np.int64) * k + lo for n, k, lo in zip(sizes, steps, starts, strict=True)])
+    grid = np.ix_(
+        *[np.arange(n, dtype=np.int64) * k + lo for n, k, lo in zip(sizes, steps, starts, strict=True)]
+    )
     fails = np.broadcast_to(evaluate_array(question.denial, dict(zip(variables, grid, strict=True))), sizes)
     first = int(np.argmax(fails))
     if not fails.flat[first]:
@@ -78,7 +83,9 @@ def _small(question: Question) -> bool:
 
 
 def least(question: Question, reading: Reading, solver: z3.Solver) -> tuple[dict[Leaf, int] | None, str]:
-    """Minimise a satisfiable denial variable by variable. A budget that runs out leaves a counterexample that is not least."""
+    """Minimise a satisfiable denial variable by variable. A budget that runs out leaves a counterexample that
+    is not least.
+    """
     import z3
 
     from tileproof.proofs.z3_terms import value_of
@@ -104,11 +111,16 @@ def least(question: Question, reading: Reading, solver: z3.Solver) -> tuple[dict
         if best < 0 and (variable.hi is None or variable.hi >= 0) and possible(term >= reading.number(0)):
             best = value_of(model, term)
         sign = 1 if best >= 0 else -1
-        floor = max(0, variable.lo or 0) if sign > 0 else (1 if variable.hi is None or variable.hi >= 0 else -variable.hi)
+        floor = (
+            max(0, variable.lo or 0)
+            if sign > 0
+            else (1 if variable.hi is None or variable.hi >= 0 else -variable.hi)
+        )
         low, high = floor, sign * best
         first = True
         while low < high:
-            # Most variables are at their simplest in the least counterexample, so that is tried before halving.
+            # Most variables are at their simplest in the least counterexample, so that is tried before
+            # halving.
             middle = low if first else (low + high) // 2
             first = False
             if possible(_between(reading, term, sign, low, middle)):
@@ -138,7 +150,9 @@ def tell(call: Call, answer: Answer, context: Any) -> Counterexample:
     obligation, question = answer.question.obligation, answer.question
     if not call.shaped:
         # The first operand fits nothing, so there are no groups and repeats yet to name one of.
-        return Counterexample({}, {}, obligation.needed[0], obligation.found[0], None, None, (), {}, None, None, None, None)
+        return Counterexample(
+            {}, {}, obligation.needed[0], obligation.found[0], None, None, (), {}, None, None, None, None
+        )
     premise = premise_of(obligation, context)
     told = [*obligation.needed[1], *obligation.found[1]]
     address = obligation.address
@@ -166,7 +180,10 @@ def tell(call: Call, answer: Answer, context: Any) -> Counterexample:
     labels = _labels([v for v in values if v in relevant])
     in_registers = address is not None and address.space == "registers"
     offset = numbers[address.offset.uid] if address is not None else None
-    width = max((v.bits // 8 for v in call.operands if address is not None and v.tensor.storage.name == address.name), default=1)
+    width = max(
+        (v.bits // 8 for v in call.operands if address is not None and v.tensor.storage.name == address.name),
+        default=1,
+    )
     return Counterexample(
         values={name: values[v] for v, name in labels.items()},
         kinds={name: v.kind for v, name in labels.items()},
@@ -184,7 +201,9 @@ def tell(call: Call, answer: Answer, context: Any) -> Counterexample:
 
 
 def _labels(variables: list[Leaf]) -> dict[Leaf, str]:
-    """A name for each variable. The caller's symbols keep theirs; another variable of that name says what it is."""
+    """A name for each variable. The caller's symbols keep theirs; another variable of that name says what it
+    is.
+    """
     taken: set[str] = set()
     labels: dict[Leaf, str] = {}
     for variable in sorted(variables, key=lambda v: ORDER.index(v.kind)):
@@ -192,4 +211,3 @@ def _labels(variables: list[Leaf]) -> dict[Leaf, str]:
         taken.add(label)
         labels[variable] = label
     return labels
-

@@ -1,8 +1,9 @@
 """How obligations are discharged: simplify, then one negated query, then one query for each that is left.
 
-Everything a solver is asked is quantifier free: the variables of an obligation are its free variables, and a model of the
-premises with the claim denied is a counterexample. The budget is Z3's resource count, so a verdict does not depend on the
-machine; every query starts a fresh solver, so it does not depend on what was asked before.
+Everything a solver is asked is quantifier free: the variables of an obligation are its free variables, and a
+model of the premises with the claim denied is a counterexample. The budget is Z3's resource count, so a
+verdict does not depend on the machine; every query starts a fresh solver, so it does not depend on what was
+asked before.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from tileproof.contracts.obligation import Obligation
 from tileproof.errors import AssumptionError, LayoutError
 from tileproof.layouts.bounds import bounds
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import Index, Leaf, Relation, conjunction, disjunction, leaf, negate
+from tileproof.layouts.index import Index, Relation, conjunction, disjunction, leaf, negate
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import decide, normal
 from tileproof.layouts.traverse import leaves, substitute
 from tileproof.proofs.sharpen import as_replacement, sharpen
@@ -63,6 +65,7 @@ def premise_of(obligation: Obligation, context: Relation) -> Relation:
 
 
 def ask(obligation: Obligation, context: Relation) -> Question:
+    """An obligation made ready to be decided."""
     premise = premise_of(obligation, context)
     if premise.value is True:
         return Question(obligation, premise, decide(obligation.claim), {})
@@ -80,10 +83,11 @@ def ask(obligation: Obligation, context: Relation) -> Question:
 
 
 def injective(value: Index, variables: Sequence[Leaf]) -> bool:
-    """Whether an affine value tells the variables apart: each stride jumps over all that smaller strides can add up to.
+    """Whether an affine value tells the variables apart: each stride jumps over all that smaller strides can
+    add up to.
 
-    This is the mixed-radix argument. Variables that are not listed are the same on both sides, so only their being
-    affine matters.
+    This is the mixed-radix argument. Variables that are not listed are the same on both sides, so only their
+    being affine matters.
     """
     form = normal(value)
     strides: dict[Leaf, int] = {}
@@ -143,14 +147,14 @@ def _all_proved_at_once(
 def _resources(solver: Any) -> int:
     """What a solver has used, in its own units."""
     statistics = solver.statistics()
-    return int(statistics.get_key_value("rlimit count")) if "rlimit count" in statistics.keys() else 0  # noqa: SIM118
+    return int(statistics.get_key_value("rlimit count")) if "rlimit count" in statistics.keys() else 0
 
 
 def query(relations: Sequence[Relation], budget: int) -> tuple[str, Reading | None, z3.Solver | str]:
     """Ask for a point where all relations hold: ``("sat" | "unsat" | "unknown", reading, solver or reason)``."""
     import z3
 
-    from tileproof.proofs.smt import Reading, Unencodable, theory_for
+    from tileproof.proofs.smt import Reading, UnencodableError, theory_for
     from tileproof.proofs.z3_terms import context
 
     reading = Reading(theory_for(relations))
@@ -160,12 +164,14 @@ def query(relations: Sequence[Relation], budget: int) -> tuple[str, Reading | No
         solver.set("rlimit", budget)
         solver.add(*reading.side, *terms)
         result = solver.check()
-    except Unencodable as error:
+    except UnencodableError as error:
         return "unknown", None, str(error)
     except (z3.Z3Exception, MemoryError, KeyboardInterrupt) as error:
         return "unknown", None, f"the solver stopped: {error!r}"
     if result == z3.unknown:
-        return "unknown", reading, solver.reason_unknown()
+        reason = solver.reason_unknown()
+        spent = reason == "canceled" or "resource" in reason
+        return "unknown", reading, f"the budget of {budget} Z3 resource units is spent" if spent else reason
     return ("sat" if result == z3.sat else "unsat"), reading, solver
 
 
@@ -208,7 +214,10 @@ def require_possible(context: Relation, budget: int) -> str | None:
         if result == "sat":
             return None
         if result == "unknown":
-            return f"it could not be decided whether the assumptions and guards can hold together ({solver}): {context!r}"
+            return (
+                "it could not be decided whether the assumptions and guards can hold together "
+                f"({solver}): {context!r}"
+            )
     raise AssumptionError(
         f"the assumptions and guards contradict each other, so everything would follow from them: {context!r}; "
         "no thread can reach this call"
@@ -244,4 +253,15 @@ def untouched(question: Question, every: Sequence[Any], values: dict[Leaf, int])
     return complete
 
 
-__all__ = ["BUDGET", "Answer", "Question", "ask", "bounds", "discharge", "leaf", "premise_of", "query", "settle"]
+__all__ = [
+    "BUDGET",
+    "Answer",
+    "Question",
+    "ask",
+    "bounds",
+    "discharge",
+    "leaf",
+    "premise_of",
+    "query",
+    "settle",
+]

@@ -1,8 +1,9 @@
 """Facts about one variable become its bounds.
 
-``n >= 0``, ``n < 64`` and ``n % 4 == 0`` say the same as a symbol declared with these bounds and this divisor. Reading them
-off first lets the normal form decide most guarded obligations. The facts themselves stay premises: this only ever narrows
-the values that a proof has to cover to those that the premises allow anyway.
+``n >= 0``, ``n < 64`` and ``n % 4 == 0`` say the same as a symbol declared with these bounds and this
+divisor. Reading them off first lets the normal form decide most guarded obligations. The facts themselves
+stay premises: this only ever narrows the values that a proof has to cover to those that the premises allow
+anyway.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from __future__ import annotations
 from dataclasses import replace
 from math import lcm
 
-from tileproof.layouts.index import Index, Leaf, Relation, leaf
+from tileproof.layouts.index import Index, Relation, leaf
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import combine, decide, normal
 
 
 def conjuncts(relation: Relation) -> list[Relation]:
+    """The relations that a conjunction is made of."""
     return [r for a in relation.args for r in conjuncts(a)] if relation.op == "all" else [relation]
 
 
@@ -71,4 +74,5 @@ def _empty(variable: Leaf) -> bool:
 
 
 def as_replacement(narrowed: dict[Leaf, Leaf]) -> dict[Leaf, Index]:
+    """The same as a substitution."""
     return {v: leaf(n) for v, n in narrowed.items()}

@@ -1,12 +1,14 @@
 """The solver reading of expressions, in the vocabulary of SMT-LIB 2 and in two theories.
 
-* integers with division by constants, for affine terms and unbounded variables;
-* bit-vectors as wide as the bounds of all subterms demand, where bits are mixed (swizzles) or variables multiplied.
+* integers with division by constants, for affine terms and unbounded variables; * bit-vectors as wide as the
+bounds of all subterms demand, where bits are mixed (swizzles) or variables multiplied.
 
-Where bits are mixed but something is unbounded, the low bits that can be touched are split off as Booleans: XOR with a
-number below ``2**k`` changes only the low ``k`` bits, so the rest stays an integer. That is exact, and linear.
+Where bits are mixed but something is unbounded, the low bits that can be touched are split off as Booleans:
+XOR with a number below ``2**k`` changes only the low ``k`` bits, so the rest stays an integer. That is exact,
+and linear.
 
-The translation is written once. What it builds terms with is a :class:`Terms`: Z3's interface, or SMT-LIB text.
+The translation is written once. What it builds terms with is a :class:`Terms`: Z3's interface, or SMT-LIB
+text.
 """
 
 from __future__ import annotations
@@ -15,19 +17,22 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from tileproof.layouts.bounds import bounds, is_multiple
-from tileproof.layouts.index import Index, Leaf, Relation
+from tileproof.layouts.index import Index, Relation
+from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.traverse import postorder
 
 BITWISE = ("xor", "and", "or")
 MOST_BITS = 120
 
 
-class Unencodable(Exception):
+class UnencodableError(Exception):
     """An expression that neither theory can express; the text names it."""
 
 
 class Terms(Protocol):
-    """Builds terms; ``width`` is that of all bit-vectors, ``None`` for integers. Operators bear SMT-LIB's names."""
+    """Builds terms; ``width`` is that of all bit-vectors, ``None`` for integers. Operators bear SMT-LIB's
+    names.
+    """
 
     def number(self, value: int, width: int | None) -> Any: ...
 
@@ -98,7 +103,7 @@ class Reading:
         return self._make.number(value, self.width)
 
     def term(self, node: Any) -> Any:
-        """The term of an index or relation. Raises :class:`Unencodable`."""
+        """The term of an index or relation. Raises :class:`UnencodableError`."""
         for item in nodes(node):
             if item.uid not in self._terms:
                 self._terms[item.uid] = self._translate(item)
@@ -141,7 +146,9 @@ class Reading:
             if self.width is None:
                 term = self._make.apply("*", step, term)
             else:
-                self.side.append(self._make.apply("=", self._make.apply("bvsrem", term, step), self.number(0)))
+                self.side.append(
+                    self._make.apply("=", self._make.apply("bvsrem", term, step), self.number(0))
+                )
         if variable.lo is not None:
             self.side.append(self.at_most(self.number(variable.lo), term))
         if variable.hi is not None:
@@ -175,7 +182,7 @@ class Reading:
             x, y, a, b = y, x, b, a
             lo, hi = bounds(y)
         if lo is None or hi is None or lo < 0:
-            raise Unencodable(f"{node!r} mixes the bits of two numbers without bounds")
+            raise UnencodableError(f"{node!r} mixes the bits of two numbers without bounds")
         bits = range(_zeros(y, hi.bit_length()), hi.bit_length())
         name = f"{len(self._terms)}"
         high_x, bits_x, low_x = self._split(f"x{name}", a, bits)
@@ -189,7 +196,9 @@ class Reading:
         """The number whose bits at the positions ``bits`` are ``booleans`` and whose other bits are zero."""
         total = self.number(0)
         for position, bit in zip(bits, booleans, strict=True):
-            total = self._make.apply("+", total, self._make.apply("ite", bit, self.number(1 << position), self.number(0)))
+            total = self._make.apply(
+                "+", total, self._make.apply("ite", bit, self.number(1 << position), self.number(0))
+            )
         return total
 
     def _split(self, name: str, term: Any, bits: range) -> tuple[Any, list[Any], Any]:
@@ -197,7 +206,9 @@ class Reading:
         make = self._make.apply
         high, low = self._make.variable(f"high:{name}", None), self._make.variable(f"low:{name}", None)
         booleans = [self._make.boolean(f"bit:{name}:{i}") for i in bits]
-        total = make("+", make("*", high, self.number(1 << bits.stop)), make("+", low, self._weighted(booleans, bits)))
+        total = make(
+            "+", make("*", high, self.number(1 << bits.stop)), make("+", low, self._weighted(booleans, bits))
+        )
         bounded = [make("<=", self.number(0), low), make("<", low, self.number(1 << bits.start))]
         self.side += [make("=", term, total), *bounded]
         return high, booleans, low
@@ -212,7 +223,11 @@ def _zeros(node: Index, most: int) -> int:
 
 
 def theory_for(roots: Iterable[Relation]) -> int | None:
-    """The width of bit-vectors when bits are mixed or variables multiplied and all is bounded; ``None`` for integers."""
+    """The width of bit-vectors when bits are mixed or variables multiplied and all is bounded; ``None`` for
+    integers.
+    """
     roots = list(roots)
-    mixes = any(n.op in BITWISE or (n.op in ("mul", "div", "mod") and n.args[1].op != "const") for n in nodes(*roots))
+    mixes = any(
+        n.op in BITWISE or (n.op in ("mul", "div", "mod") and n.args[1].op != "const") for n in nodes(*roots)
+    )
     return bit_width(roots) if mixes else None

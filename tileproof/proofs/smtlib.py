@@ -49,7 +49,7 @@ class TextTerms:
 def script(relations: list[Relation]) -> str:
     """An SMT-LIB 2 script that asks for a point where all relations hold.
 
-    Raises :class:`tileproof.proofs.smt.Unencodable`.
+    Raises :class:`tileproof.proofs.smt.UnencodableError`.
     """
     terms = TextTerms()
     reading = Reading(theory_for(relations), terms)

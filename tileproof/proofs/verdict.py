@@ -25,9 +25,10 @@ class Verdict(Enum):
 class Counterexample:
     """One point where a demand fails, replayed with plain integers.
 
-    ``values`` maps each variable's label to its value, ``kinds`` to what it is (symbol, thread, group, repeat, element,
-    base). ``lane``, ``warp``, ``repeat`` and ``element`` are what the report prints of it; ``byte_address`` is relative
-    to the start of ``storage``, in bytes, with ``base`` the assumed address of its start.
+    ``values`` maps each variable's label to its value, ``kinds`` to what it is (symbol, thread, group,
+    repeat, element, base). ``lane``, ``warp``, ``repeat`` and ``element`` are what the report prints of it;
+    ``byte_address`` is relative to the start of ``storage``, in bytes, with ``base`` the assumed address of
+    its start.
     """
 
     values: Mapping[str, int]

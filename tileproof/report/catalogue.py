@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from tileproof.contracts.call import Call, Unfit
-from tileproof.contracts.families import Family, Unsupported, load
+from tileproof.contracts.call import Call, UnfitError
+from tileproof.contracts.families import Family, UnsupportedError, load
 from tileproof.contracts.grammar import Form, resolve, table
 from tileproof.contracts.launch import SCOPES, Launch
 from tileproof.contracts.legality import spellings
@@ -64,7 +64,7 @@ def unsupported_reason(form: Form) -> str | None:
     try:
         for _ in family.states(_call(form, family.sample(form), natural_scope(family))):
             pass
-    except Unsupported as error:
+    except UnsupportedError as error:
         return str(error)
     return None
 
@@ -158,7 +158,7 @@ def _call(
 def _stated(call: Call, family: Family) -> Iterator[Obligation]:
     try:
         yield from family.states(call)
-    except Unfit as error:
+    except UnfitError as error:
         yield error.obligation
 
 

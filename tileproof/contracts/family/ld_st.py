@@ -1,11 +1,13 @@
-"""``ld`` and ``st``: a scalar or a vector of up to 32 bytes between memory and registers of the executing thread.
+"""``ld`` and ``st``: a scalar or a vector of up to 32 bytes between memory and registers of the executing
+thread.
 
-Both operands are ``(*group, *repeat, word)`` with as many words as the opcode's vector has, each as wide as the opcode's
-type. The words of one access are contiguous in memory and start at a multiple of the whole access; their registers may
-stand anywhere, as long as no two words are loaded into one. Bits are copied, never converted.
+Both operands are ``(*group, *repeat, word)`` with as many words as the opcode's vector has, each as wide as
+the opcode's type. The words of one access are contiguous in memory and start at a multiple of the whole
+access; their registers may stand anywhere, as long as no two words are loaded into one. Bits are copied,
+never converted.
 
-Sources: PTX ISA 9.7.9.8 (ld), 9.7.9.11 (st), 6.4.1 (alignment of vectors); contract reference, "128-bit global load" and
-"Memory and register instructions".
+Sources: PTX ISA 9.7.9.8 (ld), 9.7.9.11 (st), 6.4.1 (alignment of vectors); contract reference, "128-bit
+global load" and "Memory and register instructions".
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from tileproof.contracts.demands import (
     owned,
     whole_registers,
 )
-from tileproof.contracts.families import Unsupported, contract
+from tileproof.contracts.families import UnsupportedError, contract
 from tileproof.contracts.grammar import Form
 from tileproof.contracts.issue import IssueOperand, Memory, Registers, Scalar
 from tileproof.contracts.obligation import Obligation, aligned, consecutive
@@ -40,7 +42,9 @@ SPACES = {
     "global": ("global",),
     "shared": ("shared",),
     "shared::cta": ("shared",),
-    "shared::cluster": ("shared",),  # a CTA's own shared addresses are shared::cluster addresses (PTX ISA 5.1.5)
+    "shared::cluster": (
+        "shared",
+    ),  # a CTA's own shared addresses are shared::cluster addresses (PTX ISA 5.1.5)
     "local": ("local",),
     "const": ("const",),
     "param": ("param",),
@@ -59,7 +63,11 @@ def sample(form: Form) -> tuple[ViewOperations, ...]:
 
 def issue(call: Call) -> tuple[IssueOperand, ...]:
     """A vector of registers and the address of its first word."""
-    vector, bits, load = call.form.quantity("vector"), call.form.quantity("element_bits"), call.form.mnemonic == "ld"
+    vector, bits, load = (
+        call.form.quantity("vector"),
+        call.form.quantity("element_bits"),
+        call.form.mnemonic == "ld",
+    )
     registers = call.operand(0 if load else 1, "registers", ("registers",), (vector,), bits)
     memory = call.operand(1 if load else 0, "memory", SPACES[call.form.get("space") or ""], (vector,), bits)
     group = Registers(registers.view, tuple(registers.place((const(w),)).byte_offset for w in range(vector)))
@@ -81,11 +89,12 @@ def issue(call: Call) -> tuple[IssueOperand, ...]:
     },
 )
 def memory(call: Call) -> Iterator[Obligation]:
+    """What ``ld`` and ``st`` demand."""
     form, load = call.form, call.form.mnemonic == "ld"
     family = form.mnemonic
     spaces = SPACES.get(form.get("space") or "")
     if spaces is None:
-        raise Unsupported(
+        raise UnsupportedError(
             f"{form.spelling} uses generic addresses; write the state space of the operand, for example {family}.global"
         )
     vector, bits = form.quantity("vector"), form.quantity("element_bits")
@@ -98,10 +107,19 @@ def memory(call: Call) -> Iterator[Obligation]:
 
     yield from converged(call)
     yield from owned(
-        call, registers, (word,), call.thread.lane, "a group coordinate's registers belong to its thread", REFERENCE
+        call,
+        registers,
+        (word,),
+        call.thread.lane,
+        "a group coordinate's registers belong to its thread",
+        REFERENCE,
     )
     yield aligned(
-        f"{family}.aligned", start, vector * bits // 8, "an access starts at a multiple of its whole size", ALIGNMENT
+        f"{family}.aligned",
+        start,
+        vector * bits // 8,
+        "an access starts at a multiple of its whole size",
+        ALIGNMENT,
     )
     if vector > 1:
         yield consecutive(
@@ -115,7 +133,9 @@ def memory(call: Call) -> Iterator[Obligation]:
     yield from in_storage(call, registers, (word,), bits // 8)
     yield from no_overflow(call, memory, (const(0),))
     if load:
-        yield from distinct_registers(call, registers, (word,), (word,), "loaded words land in distinct registers", REFERENCE)
+        yield from distinct_registers(
+            call, registers, (word,), (word,), "loaded words land in distinct registers", REFERENCE
+        )
         yield from no_stale_replica(call, registers, REFERENCE)
     else:
         yield from no_write_conflict(call, memory, (word,), REFERENCE)
@@ -130,10 +150,14 @@ def _check_parameters(call: Call, load: bool) -> None:
     if preserve not in (None, True, False):
         raise CallError(f"{call.form.spelling}: preserve_dst is True or False, got {preserve!r}")
     if preserve and pred is None:
-        raise CallError(f"{call.form.spelling}: preserve_dst needs pred; an access that is always executed keeps nothing")
+        raise CallError(
+            f"{call.form.spelling}: preserve_dst needs pred; an access that is always executed keeps nothing"
+        )
     hinted = call.form.get("cache_hint") is not None
     policy = parameter(call, "cache_policy", hinted, "the opcode has no .L2::cache_hint")
     if policy is not None:
         as_index(policy)
     if hinted and policy is None:
-        raise CallError(f"{call.form.spelling}: .L2::cache_hint needs cache_policy=, the 64-bit policy operand")
+        raise CallError(
+            f"{call.form.spelling}: .L2::cache_hint needs cache_policy=, the 64-bit policy operand"
+        )

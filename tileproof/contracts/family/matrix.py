@@ -1,9 +1,11 @@
-"""``ldmatrix`` and ``stmatrix``: one, two or four 8x8 matrices of 16-bit elements between shared memory and a warp.
+"""``ldmatrix`` and ``stmatrix``: one, two or four 8x8 matrices of 16-bit elements between shared memory and a
+warp.
 
-Both operands are ``(*group, *repeat, matrix, row, word)`` with extents ``(count, 8, 4)`` in 32-bit containers of two
-elements. A row is 16 contiguous bytes of shared memory at a multiple of 16; rows may stand anywhere. Lane
-``8*matrix + row`` supplies the address of a row, lane ``4*row + word`` owns the word: two different maps. With ``.trans``
-the register image is the transpose of each matrix of 16-bit elements; who owns what stays the same.
+Both operands are ``(*group, *repeat, matrix, row, word)`` with extents ``(count, 8, 4)`` in 32-bit containers
+of two elements. A row is 16 contiguous bytes of shared memory at a multiple of 16; rows may stand anywhere.
+Lane ``8*matrix + row`` supplies the address of a row, lane ``4*row + word`` owns the word: two different
+maps. With ``.trans`` the register image is the transpose of each matrix of 16-bit elements; who owns what
+stays the same.
 
 Sources: PTX ISA 9.7.14.5.15 (ldmatrix), 9.7.14.5.16 (stmatrix); contract reference, "ldmatrix / stmatrix".
 """
@@ -25,7 +27,7 @@ from tileproof.contracts.demands import (
     warp_uniform,
     whole_registers,
 )
-from tileproof.contracts.families import Unsupported, contract
+from tileproof.contracts.families import UnsupportedError, contract
 from tileproof.contracts.grammar import Form
 from tileproof.contracts.issue import IssueOperand, Memory, Registers
 from tileproof.contracts.obligation import Obligation, aligned, consecutive
@@ -56,7 +58,11 @@ def sample(form: Form) -> tuple[ViewOperations, ...]:
     """Two repeats, compact on both sides."""
     n = form.quantity("matrices")
     registers = tensor(
-        "R", (2, n, 8, 4), "uint32", "registers", layout=TileLayout(S[(2, n, 8, 4) : (n, 1, 4 @ laneid, 1 @ laneid)])
+        "R",
+        (2, n, 8, 4),
+        "uint32",
+        "registers",
+        layout=TileLayout(S[(2, n, 8, 4) : (n, 1, 4 @ laneid, 1 @ laneid)]),
     )
     shared = tensor("SM", (2, n, 8, 4), "uint32", "shared", align=16)
     return (registers, shared) if form.mnemonic == "ldmatrix" else (shared, registers)
@@ -70,17 +76,20 @@ def issue(call: Call) -> tuple[IssueOperand, ...]:
     lane = call.thread.lane
     own = [registers.place((const(i), lane // 4, lane % 4)).byte_offset for i in range(count)]
     row = Memory(shared.view, shared.address((lane // 8 % count, lane % 8, const(0))))
-    return (Registers(registers.view, tuple(own)), row) if load else (row, Registers(registers.view, tuple(own)))
+    return (
+        (Registers(registers.view, tuple(own)), row) if load else (row, Registers(registers.view, tuple(own)))
+    )
 
 
 @contract("ldmatrix", "stmatrix", sample=sample, issue=issue, collective=True)
 def matrix(call: Call) -> Iterator[Obligation]:
+    """What ``ldmatrix`` and ``stmatrix`` demand."""
     form, load = call.form, call.form.mnemonic == "ldmatrix"
     family = form.mnemonic
     if form.get("shape") != "m8n8" or form.get("type") != "b16":
-        raise Unsupported(f"{form.spelling}: only m8n8 matrices of .b16 have a contract so far")
+        raise UnsupportedError(f"{form.spelling}: only m8n8 matrices of .b16 have a contract so far")
     if form.get("space") is None:
-        raise Unsupported(f"{form.spelling} uses generic addresses; write .shared")
+        raise UnsupportedError(f"{form.spelling} uses generic addresses; write .shared")
     count = form.quantity("matrices")
 
     registers = call.operand(0 if load else 1, "registers", ("registers",), (count, 8, 4), 32, result_owner)
@@ -91,7 +100,12 @@ def matrix(call: Call) -> Iterator[Obligation]:
     yield from converged(call)
     yield from warp_uniform(call, shared, (matrix, row, word), ROWS)
     yield from owned(
-        call, registers, (matrix, row, word), result_owner((matrix, row, word)), "word (matrix, row, word) belongs to lane 4*row + word", OWNERS
+        call,
+        registers,
+        (matrix, row, word),
+        result_owner((matrix, row, word)),
+        "word (matrix, row, word) belongs to lane 4*row + word",
+        OWNERS,
     )
     yield aligned(f"{family}.row-aligned", start, 16, "a matrix row starts at a multiple of 16 bytes", ROWS)
     yield consecutive(

@@ -2,32 +2,12 @@
 
 from __future__ import annotations
 
-from tileproof.simulate.instructions import (
-    arithmetic,
-    atomics,
-    bits,
-    comparisons,
-    control,
-    conversions,
-    loads,
-    matrices,
-    moves,
-    synchronization,
-    warps,
-)
+import importlib
+import pkgutil
+
 from tileproof.simulate.registry import find
 
-__all__ = [
-    "arithmetic",
-    "atomics",
-    "bits",
-    "comparisons",
-    "control",
-    "conversions",
-    "find",
-    "loads",
-    "matrices",
-    "moves",
-    "synchronization",
-    "warps",
-]
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
+
+__all__ = ["find"]
