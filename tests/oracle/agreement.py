@@ -7,9 +7,10 @@ from typing import Any
 
 import tileproof as tp
 from tests.oracle.as_tileproof import checked
-from tests.oracle.demands import Outcome, begins_early, judge, torn
+from tests.oracle.demands import Outcome, judge
 from tests.oracle.description import Call
 from tests.oracle.replay import Replay, Told
+from tests.oracle.views import begins_early, torn
 from tileproof.errors import AssumptionError, LayoutError
 from tileproof.proofs.verdict import Counterexample, Finding, Verdict
 
@@ -93,12 +94,14 @@ def _faults(call: Call, outcome: Outcome, report: tp.Report) -> list[str]:
     # Where shapes decide, the report stops at the first misfit.
     stopped = outcome.structural
     misled = call.guard is not None and bool(PARTICIPATION & (fails | refuted))
-    for name in sorted(refuted - fails - outcome.implied):
-        if not (misled and name in PARTICIPATION and PARTICIPATION & fails) and not misled:
-            faults.append(f"incomplete: {name} is refuted, but holds")
-    if not stopped and not misled:
-        for name in sorted(fails - refuted - undecided):
-            faults.append(f"unsound: {name} fails at {outcome.failing[name]}, but is not refuted")
+    if not misled:
+        extra, missing = refuted - fails - outcome.implied, fails - refuted - undecided
+        faults += [f"incomplete: {name} is refuted, but holds" for name in sorted(extra)]
+        if not stopped:
+            faults += [
+                f"unsound: {name} fails at {outcome.failing[name]}, but is not refuted"
+                for name in sorted(missing)
+            ]
     if not stopped:
         faults += _replays(call, misled, report)
         faults += _hazards(outcome, report, strict=not fails)

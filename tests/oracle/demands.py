@@ -17,10 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle.description import Call, Operand, operand_names
-from tests.oracle.places import Place, place, starts, tensor_place
+from tests.oracle.conflicts import collides, crosses
+from tests.oracle.description import Call, Operand
+from tests.oracle.grid import along, symbol_grid
+from tests.oracle.places import Place, place, starts
 from tests.oracle.terms import value
 from tests.oracle.threads import Participation, numbers, owners, participation, warps
+from tests.oracle.views import misfits
 
 RESIDUES = 256
 """Base addresses are told apart modulo this many bytes; no access demands more."""
@@ -55,76 +58,8 @@ def judge(call: Call) -> Outcome:
             return Outcome(unbuildable=f"{operand.name}: the steps of the view do not fit together")
     unfit = misfits(call)
     if unfit:
-        return Outcome(failing=dict.fromkeys(unfit, {}), structural=True)
+        return Outcome(failing={name: {} for name in unfit}, structural=True)
     return _Judgement(call).outcome()
-
-
-def misfits(call: Call) -> list[str]:
-    """Demands on state space, width and shape."""
-    found = []
-    spaces = {"registers": ("registers",), "memory": (call.space.partition("::")[0],)}
-    for operand, role in ((call.registers, "registers"), (call.memory, "memory")):
-        if operand.space not in spaces[role]:
-            found.append("space")
-        if operand.view_bits != call.bits:
-            found.append("width")
-    prefix, suffix = len(call.group_axes), call.suffix
-    for operand in call.operands:
-        shape = operand.view_shape
-        if len(shape) < prefix + len(suffix) or shape[len(shape) - len(suffix) :] != suffix:
-            found.append("shape")
-    first, second = (o.view_shape[: len(o.view_shape) - len(suffix)] for o in call.operands)
-    if first != second:
-        found.append("shape")
-    if call.scope == "thread":
-        # "No thread axes are accepted": each thread has all of the tensor.
-        registers = call.registers
-        named = {f.axis for f in registers.factors if f.extent != 1} | {f.axis for f in registers.replicas}
-        if (named | {axis for _, axis in registers.offsets}) - {"m"}:
-            found.append("owned")
-    return found
-
-
-def begins_early(operand: Operand) -> bool:
-    """Whether a layout of plain numbers reaches before the start of the storage that is made for it."""
-    if operand.backing is not None or list(operand_names(operand, regions=False)):
-        return False
-    at = [_along(np.arange(n), d, len(operand.shape)) for d, n in enumerate(operand.shape)]
-    return bool(np.min(tensor_place(operand, at, {})["m"]) < 0)
-
-
-def _along(values: Any, axis: int, ndim: int) -> Any:
-    shape = [1] * ndim
-    shape[axis] = -1
-    return np.asarray(values, dtype=np.int64).reshape(shape)
-
-
-def _symbol_grid(call: Call, extra: int) -> dict[str, Any]:
-    ndim = len(call.symbols) + extra
-    return {s.name: _along(s.values, d, ndim) for d, s in enumerate(call.symbols)}
-
-
-def torn(call: Call, operand: Operand) -> bool:
-    """Whether a wide element of the view is not one run of bytes of one thread."""
-    if operand.view_bits <= operand.bits:
-        return False
-    ratio = operand.view_bits // operand.bits
-    shape = (*operand.cut_shape[:-1], operand.cut_shape[-1] * ratio)
-    n = len(call.symbols)
-    ndim = n + 2 + len(shape)
-    known = _symbol_grid(call, extra=2 + len(shape))
-    known |= numbers(call.block, _along(range(warps(call.threads)), n, ndim), _along(range(32), n + 1, ndim))
-    at = [_along(np.arange(e), n + 2 + d, ndim) for d, e in enumerate(shape)]
-    coordinates = []
-    own = iter(at)
-    for region, start in zip(operand.region, starts(operand, known), strict=True):
-        coordinates.append(start if region.extent is None else start + next(own) * region.step)
-    for axis, found in tensor_place(operand, coordinates, known).items():
-        whole = np.broadcast_to(found, np.broadcast_shapes(np.shape(found), at[-1].shape))
-        parts = whole.reshape(*whole.shape[:-1], -1, ratio)
-        if np.any(parts != parts[..., :1] + (np.arange(ratio) if axis == "m" else 0)):
-            return True
-    return False
 
 
 class _Judgement:
@@ -141,7 +76,7 @@ class _Judgement:
         self.failing: dict[str, Witness] = {}
         self.hazards: dict[str, Witness] = {}
         self.implied: set[str] = set()
-        known = _symbol_grid(call, extra=self.ndim - self.symbols)
+        known = symbol_grid(call, extra=self.ndim - self.symbols)
         self.warp = self._axis(warps(call.threads), self.symbols)
         self.lane = self._axis(32, self.symbols + 1)
         self.known = known | numbers(call.block, self.warp, self.lane)
@@ -150,7 +85,7 @@ class _Judgement:
         self.element = [self._axis(n, first + len(self.repeats) + d) for d, n in enumerate(call.suffix)]
 
     def _axis(self, extent: int, axis: int) -> Any:
-        return _along(np.arange(extent), axis, self.ndim)
+        return along(np.arange(extent), axis, self.ndim)
 
     def outcome(self) -> Outcome:
         call = self.call
@@ -344,50 +279,25 @@ class _Judgement:
             words = np.take(words, [0], axis=lanes)
             full = (*full[:lanes], 1, *full[lanes + 1 :])
         there, words = np.broadcast_to(there, full), np.broadcast_to(words, full)
-        axes = {u: [d for d, s in enumerate(call.symbols) if s.uniform == u] for u in ("grid", "warp", "thread")}
+        axes = {
+            u: [d for d, s in enumerate(call.symbols) if s.uniform == u] for u in ("grid", "warp", "thread")
+        }
         order = [*axes["grid"], *axes["warp"], *axes["thread"], *range(self.symbols, self.ndim)]
         sizes = [prod(len(call.symbols[d].values) for d in axes[u]) for u in ("grid", "warp", "thread")]
         there = there.transpose(order).reshape(*sizes, *full[self.symbols :])
         words = words.transpose(order).reshape(there.shape)
         grid, per_warp, per_thread = sizes
         threads = there.shape[3:]
-        conflict = self._collides(there.reshape(-1, prod(threads)), words.reshape(-1, prod(threads)), width)
+        conflict = collides(there.reshape(-1, prod(threads)), words.reshape(-1, prod(threads)), width)
         if per_thread > 1:
             # Two threads, each with values of its own; those of their warps may be the same.
             shape = grid * per_warp, per_thread, *threads
-            conflict = conflict or self._crosses(there.reshape(shape), words.reshape(shape), width, narrow=True)
+            conflict = conflict or crosses(there.reshape(shape), words.reshape(shape), width, narrow=True)
         if per_warp * per_thread > 1:
             shape = grid, per_warp * per_thread, *threads
-            conflict = conflict or self._crosses(there.reshape(shape), words.reshape(shape), width, narrow=False)
+            conflict = conflict or crosses(there.reshape(shape), words.reshape(shape), width, narrow=False)
         if conflict:
             self.hazards["write-conflict"] = {}
-
-    @staticmethod
-    def _collides(there: Any, words: Any, width: int) -> bool:
-        """Whether two entries of one row overlap."""
-        far = int(words.max()) + width if words.size else 0
-        unused = far + np.arange(words.shape[-1]) * width
-        rows = np.sort(np.where(there, words, unused), axis=-1)
-        return bool((rows[..., 1:] - rows[..., :-1] < width).any())
-
-    @staticmethod
-    def _crosses(there: Any, words: Any, width: int, *, narrow: bool) -> bool:
-        """Whether entries of two threads (``narrow``) or warps overlap for some values that each of them may
-        have.
-        """
-        for mask, offsets in zip(there, words, strict=True):
-            thread = np.arange(offsets.shape[1]).reshape(1, -1, 1)
-            if narrow:
-                thread = thread * offsets.shape[2] + np.arange(offsets.shape[2]).reshape(1, 1, -1)
-            thread = np.broadcast_to(thread.reshape(*thread.shape, *[1] * (offsets.ndim - 3)), offsets.shape)
-            pairs = np.unique(np.stack([offsets[mask], thread[mask]], axis=-1), axis=0)
-            for step in range(1, min(len(pairs), 600)):
-                near = pairs[step:, 0] - pairs[:-step, 0] < width
-                if (near & (pairs[step:, 1] != pairs[:-step, 1])).any():
-                    return True
-                if not near.any():
-                    break
-        return False
 
     def _stale(self, destination: Operand) -> None:
         """A copy of a destination's element stands somewhere that is not written."""

@@ -73,9 +73,10 @@ class OperandDraft:
             if position == len(tensor) - 1:
                 extent = extent * view_bits // self.bits
             whole = dim.whole and extent == dim.size
-            if self.merged and whole and mergeable:
-                size = prod((shape[-1], dim.size))  # type: ignore[arg-type]
-                shape[-1], region[-1] = size, Region(0, size)
+            before = shape[-1] if shape else None
+            if self.merged and whole and mergeable and isinstance(before, int) and isinstance(dim.size, int):
+                shape[-1] = before * dim.size
+                region[-1] = Region(0, before * dim.size)
             else:
                 shape.append(dim.size)
                 region.append(Region(dim.start, None if dim.hidden else extent, dim.step))

@@ -49,20 +49,15 @@ def generate(family: str, choices: Choices) -> Call:
 def _opcode(family: str, c: Choices) -> CallDraft:
     if family in ("ldmatrix", "stmatrix"):
         scope = c.among("warp", "cta", "warpgroup")
-        block = {"warp": (32, 64, 128), "cta": (32, 64, 96, 256), "warpgroup": (128, 256)}[scope]
+        blocks = {"warp": (32, 64, 128), "cta": (32, 64, 96, 256), "warpgroup": (128, 256)}[scope]
         space = c.among("shared", "shared", "shared::cta")
         return CallDraft(
-            c, family, space, 32, c.among(4, 2, 1), scope, (c.among(*block),), trans=c.chance(25)
+            c, family, space, 32, c.among(4, 2, 1), scope, (c.among(*blocks),), trans=c.chance(25)
         )
     scope = c.among("thread", "warp", "cta", "warpgroup")
     bits, count = c.among(*_ACCESSES)
-    space = (
-        "global"
-        if bits * count == 256
-        else c.among(
-            "global", "shared", "global", "local", "shared::cta", *(["const"] if family == "ld" else [])
-        )
-    )
+    spaces = ["global", "shared", "global", "local", "shared::cta", *(["const"] if family == "ld" else [])]
+    space = "global" if bits * count == 256 else c.among(*spaces)
     sizes = {
         "thread": (1, 32, 33, 64, 7, 128), "warp": (32, 64, 128, 8), "cta": (64, 32, 96, 128, 256, 8), "warpgroup": (128, 256),
     }  # fmt: skip
@@ -287,7 +282,8 @@ def _memory(draft: CallDraft, outer: list[tuple[str, int]], inner: list[tuple[st
         if isinstance(hidden[0].size, int):
             hidden[0].size = max(hidden[0].size, 1)
         if hidden[0].role == "stage":
-            hidden[0].start = c.among(0, 1, ("-", hidden[0].size, 1))
+            ends: tuple[Term, ...] = (0, 1, ("-", hidden[0].size, 1))
+            hidden[0].start = c.among(*ends)
     if c.chance(15):
         low = row.bit_length() - 1
         bits = c.between(1, 3)

@@ -45,16 +45,17 @@ def _blocks(shape: Sequence[Term], factors: Sequence[Factor]) -> list[tuple[list
     blocks: list[tuple[list[int], list[Factor]]] = []
     while dims or parts:
         here, there = [dims.pop(0)], [parts.pop(0)]
-        left, right = shape[here[0]], there[0].extent
+        left: Any = shape[here[0]]
+        right: Any = there[0].extent
         while left != right:
             if not isinstance(left, int) or not isinstance(right, int):
-                raise ValueError(f"symbolic extents must stand alone: {shape} and {factors}")
+                raise TypeError(f"symbolic extents must stand alone: {shape} and {factors}")
             if left < right:
                 here.append(dims.pop(0))
-                left = left * shape[here[-1]]  # type: ignore[operator]
+                left = left * shape[here[-1]]
             else:
                 there.append(parts.pop(0))
-                right = right * there[-1].extent  # type: ignore[operator]
+                right = right * there[-1].extent
         blocks.append((here, there))
     return blocks
 

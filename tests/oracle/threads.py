@@ -74,6 +74,7 @@ def participation(call: Call, active: Any, extents: tuple[int, ...]) -> Particip
     wanted_lanes = sizes.get("lane", 32)
     inside = (warp_rank < wanted_warps) & (lane_rank < wanted_lanes)
     uncovered = unit & ~inside
+    gap: Any
     if call.collective:
         gap = (some_warp & (warp_rank[..., 0] < wanted_warps) & ~unit.all(axis=-1)).any(axis=-1)
     else:
@@ -84,7 +85,7 @@ def participation(call: Call, active: Any, extents: tuple[int, ...]) -> Particip
     if call.scope == "warpgroup":
         complete = (np.arange(units) + 1) * 128 <= call.threads
         gap = gap | ~complete
-    unconverged = unit & gap[..., None, None]
+    unconverged = unit & np.asarray(gap)[..., None, None]
 
     scattered = any(_uneven(some.reshape(-1, some.shape[-1])) for some in (some_warp, some_lane))
 

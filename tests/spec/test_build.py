@@ -192,7 +192,7 @@ def test_the_policy_for_hazards_is_the_call_s_unless_one_is_given(tmp_path, own,
 
 REFUSED = [
     ("[symbols.'a b']\n", "symbols.a b: 'a b' is no name"),
-    ("[symbols.laneid]\n", "symbols.laneid: 'laneid' is an axis"),
+    ("[symbols.laneid]\n", "symbols.laneid: 'laneid' is a thread axis"),
     ("[symbols.k]\nlo = 3\nhi = 2\n", "symbols.k: symbol k has no value"),
     ("[tensors.T]\nshape = [4]\ndtype = 'float33'\n", "tensors.T: unknown element type 'float33'"),
     (

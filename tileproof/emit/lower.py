@@ -249,7 +249,7 @@ class Lowering:
 
     # Relations.
 
-    def _truth(self, node: Relation, bits: int) -> str:
+    def _truth(self, node: Relation, bits: int) -> str:  # noqa: ARG002 - one signature for all readings
         return self.code.compute("mov.pred", "pred", "1" if node.args[0] else "0")
 
     def _compare(self, node: Relation, bits: int, opposite: bool = False) -> str:

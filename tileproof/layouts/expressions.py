@@ -367,5 +367,5 @@ def require_name(name: str) -> None:
         raise LayoutError(f"{name!r} is no name: letters, digits and underscores, not a digit first")
     if name in RESERVED:
         raise LayoutError(f"{name!r} is a word of the expressions and cannot name a symbol")
-    if name in AXES:
-        raise LayoutError(f"{name!r} is an axis and cannot name a symbol")
+    if name in AXES and AXES[name].thread:
+        raise LayoutError(f"{name!r} is a thread axis and cannot name a symbol")

@@ -69,19 +69,19 @@ class _Bitwise(sympy.Function):  # type: ignore[misc]
         return None
 
 
-class xor(_Bitwise):
+class xor(_Bitwise):  # noqa: N801 - a function's name, as SymPy writes it
     """``a ^ b``."""
 
     operator = "xor"
 
 
-class bitand(_Bitwise):
+class bitand(_Bitwise):  # noqa: N801 - a function's name, as SymPy writes it
     """``a & b``."""
 
     operator = "and"
 
 
-class bitor(_Bitwise):
+class bitor(_Bitwise):  # noqa: N801 - a function's name, as SymPy writes it
     """``a | b``."""
 
     operator = "or"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tileproof.errors import LayoutError
 from tileproof.layouts.axes import Axis, m
@@ -60,7 +60,7 @@ class ViewOperations:
         """Slice: ``v[i : i + 4, :, 3]``. Starts may be symbolic, extents must be static; an index drops its
         dimension.
         """
-        return _slice(self.as_view(), item)
+        return _slice(self.as_view(), item).after("slice", item)
 
     def sub(self, start: Sequence[IndexLike], extent: Sequence[int]) -> View:
         """The region of ``extent`` elements from ``start`` on; both have one entry for each dimension."""
@@ -71,7 +71,8 @@ class ViewOperations:
                 f"got {len(start)} and {len(extent)}"
             )
         first = [as_index(s) for s in start]
-        return _slice(view, tuple(slice(s, s + e) for s, e in zip(first, extent, strict=True)))
+        parts = tuple(slice(s, s + e) for s, e in zip(first, extent, strict=True))
+        return _slice(view, parts).after("slice", parts)
 
     def permute(self, *order: int) -> View:
         """Reorder the dimensions: dimension ``d`` of the result is dimension ``order[d]`` of this view."""
@@ -84,13 +85,13 @@ class ViewOperations:
         return view.recoordinated(
             tuple(view.shape[d] for d in order),
             lambda x: [x[position[d]] for d in range(view.rank)],
-        )
+        ).after("permute", order)
 
     def rearrange(self, pattern: str, **sizes: int) -> View:
         """An einops pattern, for example ``rearrange("(r m) w k -> k m r w", r=8, m=2)``."""
         from tileproof.layouts.rearrange import rearrange
 
-        return rearrange(self.as_view(), pattern, sizes)
+        return rearrange(self.as_view(), pattern, sizes).after("rearrange", (pattern, sizes))
 
     def view(self, *target: str | IndexLike | Sequence[IndexLike]) -> View:
         """``view("uint32")`` reads the bits as another type, ``view(4, 8)`` the row-major order as another
@@ -98,10 +99,11 @@ class ViewOperations:
         """
         view = self.as_view()
         if len(target) == 1 and isinstance(target[0], str):
-            return _with_dtype(view, dtype_name(target[0]))
+            return _with_dtype(view, dtype_name(target[0])).after("view", dtype_name(target[0]))
         if len(target) == 1 and isinstance(target[0], (tuple, list)):
             target = tuple(target[0])
-        return _with_shape(view, _positive(view, target))
+        shape = _positive(view, target)
+        return _with_shape(view, shape).after("view", shape)
 
     def broadcast(self, *shape: int) -> View:
         """Repeat dimensions of extent one (and add leading ones) with stride zero, as NumPy broadcasts."""
@@ -118,7 +120,7 @@ class ViewOperations:
         return view.recoordinated(
             sizes,
             lambda x: [const(0) if one else x[lead + d] for d, one in enumerate(ones)],
-        )
+        ).after("broadcast", shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +129,7 @@ class View(ViewOperations):
 
     ``coordinates`` gives the tensor's coordinates in terms of the view's own ``x0, x1, ...``; ``sub_bits`` is
     the number of bits past the start of the tensor's element, for views that were taken in a narrower type.
+    ``steps`` are the operations that made the view, with their arguments, to tell how to make it again.
     """
 
     tensor: Tensor
@@ -135,9 +138,14 @@ class View(ViewOperations):
     dtype: str
     sub_bits: Index = field(default_factory=lambda: const(0))
     regions: tuple[Region, ...] = ()
+    steps: tuple[tuple[str, Any], ...] = ()
 
     def as_view(self) -> View:
         return self
+
+    def after(self, operation: str, argument: Any) -> View:
+        """The same view, remembering the operation that made it."""
+        return replace(self, steps=(*self.steps, (operation, argument)))
 
     @property
     def name(self) -> str:

@@ -16,7 +16,7 @@ from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.tensor import Storage
 from tileproof.layouts.traverse import leaves
 from tileproof.layouts.view import View, ViewOperations
-from tileproof.proofs.discharge import BUDGET, Answer, discharge, require_possible
+from tileproof.proofs.discharge import BUDGET, Answer, discharge, premise_of, require_possible
 from tileproof.proofs.report import ContractError, Report
 from tileproof.proofs.verdict import Finding, Verdict
 
@@ -162,4 +162,7 @@ def _finding(call: Call, answer: Answer, context: Relation) -> Finding:
         from tileproof.proofs.counterexample import tell
 
         example = tell(call, answer, context)
-    return Finding(obligation, answer.verdict, answer.method, example, answer.reason, answer.resources)
+    premise = premise_of(obligation, context)
+    return Finding(
+        obligation, answer.verdict, answer.method, example, answer.reason, answer.resources, premise
+    )

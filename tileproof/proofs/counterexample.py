@@ -197,6 +197,7 @@ def tell(call: Call, answer: Answer, context: Any) -> Counterexample:
         base=None if in_registers or address is None else numbers[address.base.uid],
         byte_address=None if in_registers else offset,
         slot=offset // max(width, 1) if in_registers and offset is not None else None,
+        point=values,
     )
 
 

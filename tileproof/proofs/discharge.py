@@ -147,7 +147,7 @@ def _all_proved_at_once(
 def _resources(solver: Any) -> int:
     """What a solver has used, in its own units."""
     statistics = solver.statistics()
-    return int(statistics.get_key_value("rlimit count")) if "rlimit count" in statistics.keys() else 0
+    return int(statistics.get_key_value("rlimit count")) if "rlimit count" in statistics.keys() else 0  # noqa: SIM118 - Z3's statistics are no mapping
 
 
 def query(relations: Sequence[Relation], budget: int) -> tuple[str, Reading | None, z3.Solver | str]:

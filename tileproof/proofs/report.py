@@ -39,6 +39,12 @@ class Report:
         """The first counterexample, if any."""
         return next((f.counterexample for f in self.failures if f.counterexample is not None), None)
 
+    def reproduction(self) -> str:
+        """The call as the text of a spec file, to paste and run ``tileproof check`` on."""
+        from tileproof.report.reproduce import reproduction
+
+        return reproduction(self.call)
+
     def certificate(self) -> dict[str, Any]:
         """All that a second solver needs to check the verdict, ready for JSON."""
         from tileproof.proofs.certificate import certificate

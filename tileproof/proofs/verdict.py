@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 
 from tileproof.contracts.obligation import Obligation
+from tileproof.layouts.index import Relation, truth
+from tileproof.layouts.leaf import Leaf
 
 
 class Verdict(Enum):
@@ -43,6 +46,7 @@ class Counterexample:
     base: int | None
     byte_address: int | None
     slot: int | None
+    point: Mapping[Leaf, int] = field(default_factory=dict, repr=False)
 
     @property
     def symbols(self) -> dict[str, int]:
@@ -63,3 +67,13 @@ class Finding:
     counterexample: Counterexample | None = None
     reason: str = ""
     resources: int = 0
+    premise: Relation = field(default_factory=lambda: truth(True), repr=False)
+
+    @cached_property
+    def nearby(self) -> str:
+        """What would mend the failure at its point: the nearest value of a symbol, or an alignment; else empty."""
+        if self.counterexample is None or not self.counterexample.point:
+            return ""
+        from tileproof.proofs.repair import suggestion
+
+        return suggestion(self.premise, self.obligation.claim, dict(self.counterexample.point))

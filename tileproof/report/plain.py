@@ -100,6 +100,7 @@ def details(finding: Finding) -> list[tuple[str, str]]:
         lines.append(("at", where(example)))
         lines += [("in", spot)] if spot is not None else []
         lines += [("needed", example.needed), ("found", example.found)]
+        lines += [("nearby", finding.nearby)] if finding.nearby else []
     if finding.reason:
         lines.append(("reason", finding.reason))
     return [*lines, ("see", finding.obligation.section)]

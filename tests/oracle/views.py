@@ -1,0 +1,69 @@
+"""Whether operands are shaped for the instruction, and whether their tensors and views can exist at all."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.oracle.description import Call, Operand, operand_names
+from tests.oracle.grid import along, symbol_grid
+from tests.oracle.places import starts, tensor_place
+from tests.oracle.threads import numbers, warps
+
+
+def misfits(call: Call) -> list[str]:
+    """Demands on state space, width and shape."""
+    found = []
+    spaces = {"registers": ("registers",), "memory": (call.space.partition("::")[0],)}
+    for operand, role in ((call.registers, "registers"), (call.memory, "memory")):
+        if operand.space not in spaces[role]:
+            found.append("space")
+        if operand.view_bits != call.bits:
+            found.append("width")
+    prefix, suffix = len(call.group_axes), call.suffix
+    for operand in call.operands:
+        shape = operand.view_shape
+        if len(shape) < prefix + len(suffix) or shape[len(shape) - len(suffix) :] != suffix:
+            found.append("shape")
+    first, second = (o.view_shape[: len(o.view_shape) - len(suffix)] for o in call.operands)
+    if first != second:
+        found.append("shape")
+    if call.scope == "thread":
+        # "No thread axes are accepted": each thread has all of the tensor.
+        registers = call.registers
+        named = {f.axis for f in registers.factors if f.extent != 1} | {f.axis for f in registers.replicas}
+        if (named | {axis for _, axis in registers.offsets}) - {"m"}:
+            found.append("owned")
+    return found
+
+
+def begins_early(operand: Operand) -> bool:
+    """Whether a layout of plain numbers reaches before the start of the storage that is made for it."""
+    if operand.backing is not None or list(operand_names(operand, regions=False)):
+        return False
+    at = [
+        along(np.arange(n), d, len(operand.shape)) for d, n in enumerate(operand.shape) if isinstance(n, int)
+    ]
+    return bool(np.min(tensor_place(operand, at, {})["m"]) < 0)
+
+
+def torn(call: Call, operand: Operand) -> bool:
+    """Whether a wide element of the view is not one run of bytes of one thread."""
+    if operand.view_bits <= operand.bits:
+        return False
+    ratio = operand.view_bits // operand.bits
+    shape = (*operand.cut_shape[:-1], operand.cut_shape[-1] * ratio)
+    n = len(call.symbols)
+    ndim = n + 2 + len(shape)
+    known = symbol_grid(call, extra=2 + len(shape))
+    known |= numbers(call.block, along(range(warps(call.threads)), n, ndim), along(range(32), n + 1, ndim))
+    at = [along(np.arange(e), n + 2 + d, ndim) for d, e in enumerate(shape)]
+    coordinates = []
+    own = iter(at)
+    for region, start in zip(operand.region, starts(operand, known), strict=True):
+        coordinates.append(start if region.extent is None else start + next(own) * region.step)
+    for axis, found in tensor_place(operand, coordinates, known).items():
+        whole = np.broadcast_to(found, np.broadcast_shapes(np.shape(found), at[-1].shape))
+        parts = whole.reshape(*whole.shape[:-1], -1, ratio)
+        if np.any(parts != parts[..., :1] + (np.arange(ratio) if axis == "m" else 0)):
+            return True
+    return False

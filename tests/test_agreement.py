@@ -1,0 +1,185 @@
+"""``tileproof.check`` against brute force on random small calls: verdicts, obligations, counterexamples and hazards."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.oracle.agreement import Comparison, compare, describe
+from tests.oracle.choices import Choices, smallest
+from tests.oracle.demands import judge
+from tests.oracle.description import Backing, Call, Factor, Operand, Region, Swizzle, Symbol
+from tests.oracle.generate import FAMILIES, generate
+from tests.oracle.strategies import calls
+
+SEEDED = 400
+DRAWN = 100
+
+
+def agreed(call: Call) -> Comparison:
+    comparison = compare(call)
+    assert not comparison.faults, describe(call, comparison)
+    return comparison
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_checks_agree_with_brute_force_on_seeded_calls(family: str) -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(SEEDED):
+        comparison = agreed(generate(family, Choices.seeded(seed)))
+        seen[comparison.verdict] += 1
+        seen.update(f"refuted {name}" for name in comparison.refuted)
+    # The calls are worth checking: about half are legal, and every demand that can fail does.
+    assert 0.4 < seen["proved"] / SEEDED < 0.7
+    demands = [
+        "space",
+        "width",
+        "shape",
+        "converged",
+        "covered",
+        "owned",
+        "whole-register",
+        "in-bounds",
+        "in-storage",
+    ]
+    demands += (
+        ["row-aligned", "row-contiguous", "uniform"] if "matrix" in family else ["aligned", "contiguous"]
+    )
+    demands += ["distinct"] if family.startswith("ld") else []
+    assert all(seen[f"refuted {name}"] for name in demands), seen
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_checks_agree_with_brute_force_on_drawn_calls(family: str) -> None:
+    @settings(max_examples=DRAWN, suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def agree(data: st.DataObject) -> None:
+        agreed(data.draw(calls(family)))
+
+    agree()
+
+
+# The oracle itself, on calls whose answer the contract reference or the PTX ISA gives.
+
+
+def whole(*extents: int) -> tuple[Region, ...]:
+    return tuple(Region(0, n) for n in extents)
+
+
+def factors(extents: tuple[int, ...], strides: tuple[object, ...]) -> tuple[Factor, ...]:
+    pairs = (s if isinstance(s, tuple) else (s, "m") for s in strides)
+    return tuple(Factor(n, *pair) for n, pair in zip(extents, pairs, strict=True))
+
+
+LANES = (4, "laneid"), (1, "laneid")
+
+# "ldmatrix with interleaved rows and separated registers": SM (16,4,2):(8,1,128) as "(r m) w k -> k m r w".
+INTERLEAVED = Call(
+    "ldmatrix", "shared", 32, 2, "warp", (32,),
+    Operand("R", "registers", 32, (2, 2, 8, 4), factors((2, 2, 8, 4), (8, 2, *LANES)), region=whole(2, 2, 8, 4)),
+    Operand(
+        "SM", "shared", 32, (16, 4, 2), factors((16, 4, 2), (8, 1, 128)), region=whole(16, 4, 2),
+        reshape=(8, 2, 4, 2), order=(3, 1, 0, 2),
+    ),
+)  # fmt: skip
+
+# "A and R both have shape (2, 32, 3, 4)": 64 threads, three 128-bit loads per thread.
+THREE_LOADS = Call(
+    "ld", "global", 32, 4, "cta", (64,),
+    Operand(
+        "R", "registers", 32, (2, 32, 3, 4), factors((2, 32, 3, 4), ((1, "warpid"), (1, "laneid"), 8, 2)),
+        region=whole(2, 32, 3, 4),
+    ),
+    Operand("A", "global", 32, (2, 32, 3, 4), factors((2, 32, 3, 4), (384, 12, 4, 1)), align=256, region=whole(2, 32, 3, 4)),
+)  # fmt: skip
+
+
+def shared(call: Call, **changes: object) -> Call:
+    return replace(call, memory=replace(call.memory, **changes))  # type: ignore[arg-type]
+
+
+def registers(call: Call, **changes: object) -> Call:
+    return replace(call, registers=replace(call.registers, **changes))  # type: ignore[arg-type]
+
+
+STORE = replace(THREE_LOADS, family="st")
+WORDS = (2, 32, 3, 4)
+
+KNOWN: dict[str, tuple[Call, set[str], set[str]]] = {
+    "interleaved rows": (INTERLEAVED, set(), set()),
+    "rows from byte 8": (shared(INTERLEAVED, align=8), {"row-aligned"}, set()),
+    "rows of every second word": (
+        shared(INTERLEAVED, factors=factors((16, 4, 2), (8, 2, 128))), {"row-contiguous"}, set(),
+    ),
+    "two words in one register": (
+        registers(INTERLEAVED, factors=factors((2, 2, 8, 4), (8, 8, *LANES))), {"distinct"}, set(),
+    ),
+    "words with other lanes": (
+        registers(INTERLEAVED, factors=factors((2, 2, 8, 4), (8, 2, (1, "laneid"), (8, "laneid")))), {"owned"}, set(),
+    ),
+    "half a warp": (replace(INTERLEAVED, guard=("<", "lane", 16)), {"converged"}, set()),
+    "one of two warps": (replace(INTERLEAVED, block=(64,), guard=("<", "warp", 1)), set(), set()),
+    "a region of each lane's own": (
+        shared(
+            INTERLEAVED, shape=(2, 16, 4, 2), factors=factors((2, 16, 4, 2), (256, 8, 1, 128)),
+            region=(Region(("%", "lane", 2), None), *whole(16, 4, 2)),
+        ),
+        {"uniform"}, set(),
+    ),
+    "three loads": (THREE_LOADS, set(), set()),
+    "a base at byte 8": (shared(THREE_LOADS, align=8), {"aligned"}, set()),
+    "words a gap apart": (shared(THREE_LOADS, factors=factors(WORDS, (768, 24, 8, 2))), {"contiguous"}, set()),
+    "one warp more than the group has": (replace(THREE_LOADS, block=(96,)), {"covered"}, set()),
+    "one warp less than the group has": (replace(THREE_LOADS, block=(32,)), {"converged"}, set()),
+    "another warp's registers": (
+        registers(THREE_LOADS, offsets=((1, "warpid"),)), {"owned"}, set(),
+    ),
+    "a slot twice": (
+        registers(THREE_LOADS, factors=factors(WORDS, ((1, "warpid"), (1, "laneid"), 6, 2))), {"distinct"}, set(),
+    ),
+    "a region past the end": (
+        replace(shared(THREE_LOADS, region=(Region("i", 2), *whole(32, 3, 4))), symbols=(Symbol("i", 0, 1),)),
+        {"in-bounds"}, set(),
+    ),
+    "storage that ends too soon": (shared(THREE_LOADS, backing=Backing(767, 0)), {"in-storage"}, set()),
+    "storage that is just enough": (shared(THREE_LOADS, backing=Backing(768, 0)), set(), set()),
+    "a swizzle of whole accesses": (shared(THREE_LOADS, swizzle=Swizzle(3, 2, 3)), set(), set()),
+    "a swizzle inside an access": (
+        shared(THREE_LOADS, swizzle=Swizzle(3, 1, 3)), {"aligned", "contiguous"}, set(),
+    ),
+    "stores to places of their own": (STORE, set(), set()),
+    "stores of all lanes to one place": (
+        shared(STORE, factors=factors(WORDS, (12, 0, 4, 1))), set(), {"write-conflict"},
+    ),
+    "a copy that goes stale": (shared(STORE, replicas=(Factor(2, 768),)), set(), {"replica"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_brute_force_finds_what_the_reference_says(name: str) -> None:
+    call, failing, hazards = KNOWN[name]
+    outcome = judge(call)
+    assert set(outcome.failing) == failing
+    assert failing or set(outcome.hazards) == hazards
+    agreed(call)
+
+
+def test_the_plainest_choices_make_a_legal_call() -> None:
+    for family in FAMILIES:
+        assert agreed(generate(family, Choices.replayed(()))).verdict == "proved"
+
+
+def test_a_call_follows_from_its_seed_and_from_its_choices() -> None:
+    choices = Choices.seeded(11)
+    call = generate("st", choices)
+    assert call == generate("st", Choices.seeded(11)) == generate("st", Choices.replayed(choices.drawn))
+    assert call != generate("st", Choices.seeded(12))
+
+
+def test_the_smallest_sequence_is_still_wanted() -> None:
+    assert smallest([9, 3, 7, 5, 8], lambda s: any(n >= 5 for n in s)) == [5]
+    assert sum(smallest([4, 4, 4, 4], lambda s: sum(s) >= 7)) == 7
