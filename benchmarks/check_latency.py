@@ -1,147 +1,243 @@
-"""How long a check takes: for each call, cold in a fresh process, warm, and over growing repeats.
+"""How long a check takes: every call over growing sizes, warm, cold, and against the peer.
 
-    python benchmarks/check_latency.py
+    python benchmarks/check_latency.py [--only TEXT] [--no-peer] [--json FILE]
 
-Prints medians in milliseconds and exits with 1 when a bar is missed: 1 ms for a warm check, 1.5 between the
-largest and the smallest number of repeats, 0.4 s for the first check of a process, imports included.
+Each line is one call of one size (``benchmarks/calls.py``). ``warm`` is the median of repeated checks of the
+same views, ``new`` the first check of them in a process that has checked other calls. With the optional group
+``peer`` installed, its median time on the same views stands beside. Exits with 1 when a bar is missed; the
+bars are printed at the end.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import math
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+BEGAN = time.perf_counter()
+"""Before anything of the package is imported."""
 
 import tileproof as tp
-from tileproof import S, TileLayout, laneid, warpid
-from tileproof.layouts.view import View
-from tileproof.proofs.report import Report
+from benchmarks.calls import Entry, Timed, calls
+from benchmarks.peer import installed
+from benchmarks.peer.ask import Peer
+from tests.proofs.described_views import build
 
-Check = Callable[[], Report]
-REPEATS = (1, 16, 256, 4096)
-WARM_MS, FLAT, FIRST_S = 1.0, 1.5, 0.4
+WARM_MEDIAN_MS, WARM_WORST_MS, FLAT = 1.0, 10.0, 1.5
+FIRST_S, SOLVER_COLD_MS = 0.4, 30.0
+MEAN_RATIO, LEAST_RATIO = 50.0, 5.0
 
-
-def loads_128_bit(repeats: int) -> Check:
-    """64 threads, ``repeats`` 128-bit loads each, register slots two apart."""
-    layout = TileLayout(S[(2, 32, repeats, 4) : (1 @ warpid, 1 @ laneid, 8, 2)])
-    registers = tp.tensor("R", (2, 32, repeats, 4), "float32", "registers", layout=layout)
-    memory = tp.tensor("A", (2, 32, repeats, 4), "float32")
-    return lambda: tp.check("ld.global.v4.b32", registers, memory, scope="cta", block=64)
+ROUNDS, SECONDS = 200, 1.0
+"""Checks of each size, and the time after which a call is given up on with fewer."""
+PROCESSES = 3
+PEER_CAP_S, PEER_RUNS, PEER_SECONDS = 20.0, 5, 1.5
 
 
-def stores_128_bit(repeats: int) -> Check:
-    layout = TileLayout(S[(2, 32, repeats, 4) : (1 @ warpid, 1 @ laneid, 8, 2)])
-    registers = tp.tensor("R", (2, 32, repeats, 4), "float32", "registers", layout=layout)
-    memory = tp.tensor("A", (2, 32, repeats, 4), "float32")
-    return lambda: tp.check("st.global.v4.b32", memory, registers, scope="cta", block=64)
+@dataclass
+class Row:
+    """One call of one size; times in milliseconds. A ``peer`` time that is ``capped`` is a lower bound."""
+
+    call: str
+    size: str
+    warm: float
+    new: float
+    solver: bool
+    peer: float | None = None
+    peer_verdict: str | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        return None if self.peer is None else self.peer / self.warm
+
+    @property
+    def capped(self) -> bool:
+        return self.peer_verdict == "timeout"
 
 
-def rearranged_loads(repeats: int) -> Check:
-    """The reference's ``(15, 2, 7, 2)`` tensor with its outer extent as the number of repeats."""
-    original = TileLayout(S[(repeats, 2, 7, 2) : (4, 1, 4 * repeats, 2)])
-    memory = tp.tensor("A", (repeats, 2, 7, 2), "float32", layout=original)
-    registers = tp.tensor(
-        "R", (repeats, 2, 7, 2), "float32", "registers",
-        layout=TileLayout(S[(repeats, 2, 7, 2) : (8, 2, 8 * repeats, 4)]),
-    )  # fmt: skip
-    pattern = "i b j d -> j i (d b)"
-    source, target = memory.rearrange(pattern), registers.rearrange(pattern)
-    return lambda: tp.check("ld.global.v4.b32", target, source)
+class Subject:
+    """Views that are built once and checked again and again."""
 
+    def __init__(self, entry: Entry) -> None:
+        self.opcode, self.operands, self.keywords = build(entry)
 
-def _fragment(repeats: int, count: int) -> tuple[View, View]:
-    shared = tp.tensor(
-        "SM",
-        (16, 4, repeats),
-        "uint32",
-        "shared",
-        layout=TileLayout(S[(16, 4, repeats) : (8, 1, 128)]),
-        align=16,
-    )
-    layout = TileLayout(S[(repeats, count, 8, 4) : (8, 2, 4 @ laneid, 1 @ laneid)])
-    registers = tp.tensor("R", (repeats, count, 8, 4), "uint32", "registers", layout=layout)
-    return registers.as_view(), shared.rearrange("(r m) w k -> k m r w", r=8, m=2)
-
-
-def interleaved_ldmatrix(repeats: int) -> Check:
-    registers, shared = _fragment(repeats, 2)
-    return lambda: tp.check("ldmatrix.sync.aligned.m8n8.x2.shared.b16", registers, shared, scope="warp")
-
-
-def interleaved_stmatrix(repeats: int) -> Check:
-    registers, shared = _fragment(repeats, 2)
-    return lambda: tp.check("stmatrix.sync.aligned.m8n8.x2.shared.b16", shared, registers, scope="warp")
-
-
-def swizzled_ldmatrix(repeats: int) -> Check:
-    """Rows of 128 bytes under the 128-byte swizzle, four matrices side by side."""
-    layout = TileLayout(S[(repeats, 4, 8, 4) : (256, 4, 32, 1)], tp.Swizzle(3, 2, 3))
-    shared = tp.tensor("SM", (repeats, 4, 8, 4), "uint32", "shared", layout=layout, align=1024)
-    registers = tp.tensor(
-        "R", (repeats, 4, 8, 4), "uint32", "registers",
-        layout=TileLayout(S[(repeats, 4, 8, 4) : (4, 1, 4 @ laneid, 1 @ laneid)]),
-    )  # fmt: skip
-    return lambda: tp.check("ldmatrix.sync.aligned.m8n8.x4.shared.b16", registers, shared, scope="warp")
-
-
-CALLS: dict[str, Callable[[int], Check]] = {
-    f.__name__: f
-    for f in (
-        loads_128_bit,
-        stores_128_bit,
-        rearranged_loads,
-        interleaved_ldmatrix,
-        interleaved_stmatrix,
-        swizzled_ldmatrix,
-    )
-}
-
-
-def median_ms(check: Check, rounds: int = 200) -> float:
-    report = check()
-    if report.verdict is not tp.Verdict.PROVED:
-        raise SystemExit(str(report))
-    times = []
-    for _ in range(rounds):
+    def check(self) -> tuple[tp.Report, float]:
+        """The report, and the milliseconds it took."""
         start = time.perf_counter()
-        check()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1e3
+        report = tp.check(self.opcode, *self.operands, **self.keywords)
+        return report, (time.perf_counter() - start) * 1e3
 
 
-def first_check_seconds(name: str) -> float:
-    """The first check of a fresh process: interpreter start excluded, every import included."""
-    code = (
-        "import time; start = time.perf_counter(); import sys; sys.path.insert(0, sys.argv[1]); import check_latency; "
-        f"check_latency.CALLS[{name!r}](2)(); print(time.perf_counter() - start)"
-    )
-    times = []
-    for _ in range(5):
-        done = subprocess.run(
-            [sys.executable, "-c", code, str(__file__).rpartition("/")[0] or "."],
-            capture_output=True,
-            text=True,
-            check=True,
+def measured(call: Timed) -> list[Row]:
+    """Warm times of all sizes, taken in turn so that a busy moment of the machine meets all of them."""
+    subjects = [Subject(entry) for entry in call.entries.values()]
+    first = [s.check() for s in subjects]
+    for report, _ in first:
+        if report.verdict is not tp.Verdict.PROVED or report.hazards:
+            raise SystemExit(f"{call.name} must be proved without a hazard:\n{report}")
+    times: list[list[float]] = [[] for _ in subjects]
+    started = time.perf_counter()
+    while len(times[0]) < ROUNDS and (len(times[0]) < 10 or time.perf_counter() - started < SECONDS):
+        for taken, subject in zip(times, subjects, strict=True):
+            taken.append(subject.check()[1])
+    return [
+        Row(
+            call.name,
+            size,
+            statistics.median(taken),
+            new,
+            any(f.method.startswith("z3") for f in (*report.findings, *report.hazards)),
         )
+        for size, taken, (report, new) in zip(call.entries, times, first, strict=True)
+    ]
+
+
+def in_new_process(kind: str, call: Timed) -> float:
+    """Median over some new processes of what ``alone`` measures in one, in milliseconds."""
+    command = [sys.executable, str(Path(__file__)), "--alone", kind, call.name]
+    times = []
+    for _ in range(PROCESSES):
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
         times.append(float(done.stdout))
     return statistics.median(times)
 
 
+def alone(kind: str, name: str) -> float:
+    """In this process, which has checked nothing yet: milliseconds of the first check of the largest size.
+
+    ``first`` counts from before the package was imported; ``cold`` counts the check alone, with the solver
+    loaded and asked something else before.
+    """
+    entry = list({c.name: c for c in calls()}[name].entries.values())[-1]
+    if kind == "cold":
+        if "z3" in sys.modules:
+            raise SystemExit("the solver is loaded before it is needed")
+        i = tp.symbol("i", 0)
+        tp.check(
+            "ld.global.b32",
+            tp.tensor("warm_up", (1,), "uint32", "registers"),
+            tp.tensor("warm_up_source", (64,), "uint32")[i : i + 1],
+            assume=[i * i < 64],
+        )
+        if "z3" not in sys.modules:
+            raise SystemExit("the check that is to load the solver does not need it")
+        return Subject(entry).check()[1]
+    Subject(entry).check()
+    return (time.perf_counter() - BEGAN) * 1e3
+
+
+def show(rows: Sequence[Row]) -> None:
+    for row in rows:
+        text = f"{row.call:34} {row.size:22} {row.warm:8.3f} {row.new:8.2f}"
+        if row.peer is not None:
+            told = f"> {PEER_CAP_S:g} s" if row.capped else f"{row.peer:.1f}"
+            text += f" {told:>10} {row.peer / row.warm:9.1f}x  {row.peer_verdict}"
+        elif row.peer_verdict is not None:
+            text += f" {'-':>10} {'':9}   {row.peer_verdict}"
+        print(text, flush=True)
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    return math.exp(statistics.fmean(math.log(v) for v in values))
+
+
+class Bars:
+    """Prints each figure beside its bar; ``missed`` counts those that miss it."""
+
+    def __init__(self) -> None:
+        self.missed = 0
+
+    def most(self, what: str, found: float, limit: float, unit: str = "", where: str = "") -> None:
+        self._show(what, found, f"at most {limit:g}", found <= limit, unit, where)
+
+    def least(self, what: str, found: float, limit: float, unit: str = "", where: str = "") -> None:
+        self._show(what, found, f"at least {limit:g}", found >= limit, unit, where)
+
+    def _show(self, what: str, found: float, bar: str, met: bool, unit: str, where: str) -> None:
+        self.missed += not met
+        print(f"{what:44} {found:9.2f}{unit:3} {bar:>15}{unit:3} {'' if met else ' MISSED'}  {where}".rstrip())
+
+
+def named(row: Row) -> str:
+    return f"{row.call}, {row.size}"
+
+
+def summary(rows: list[Row], named_calls: list[Timed], first: dict[str, float], cold: dict[str, float]) -> int:
+    bars = Bars()
+    print()
+    worst = max(rows, key=lambda r: r.warm)
+    bars.most("warm check, median over all rows", statistics.median(r.warm for r in rows), WARM_MEDIAN_MS, "ms")
+    bars.most("warm check, worst row", worst.warm, WARM_WORST_MS, "ms", named(worst))
+    flat = {}
+    for call in named_calls:
+        times = [r.warm for r in rows if r.call == call.name]
+        flat[call.name] = max(times) / min(times)
+    steepest = max(flat, key=lambda name: flat[name])
+    bars.most("largest over smallest time of a call", flat[steepest], FLAT, "", steepest)
+    slowest = max(first, key=lambda name: first[name])
+    bars.most("first check of a process, imports included", first[slowest] / 1e3, FIRST_S, "s", slowest)
+    if cold:
+        slowest = max(cold, key=lambda name: cold[name])
+        bars.most("cold check that needs the solver", cold[slowest], SOLVER_COLD_MS, "ms", slowest)
+    compared = [r for r in rows if r.ratio is not None]
+    if compared:
+        ratios = [r.ratio or 0.0 for r in compared]
+        least = min(compared, key=lambda r: r.ratio or 0.0)
+        bars.least("times as fast as the peer, geometric mean", geometric_mean(ratios), MEAN_RATIO)
+        bars.least("times as fast as the peer, least", min(ratios), LEAST_RATIO, "", named(least))
+        accepted = [r.ratio or 0.0 for r in compared if r.peer_verdict in ("accept", "timeout")]
+        news = geometric_mean([(r.peer or 0.0) / r.new for r in compared])
+        print(f"{'  where the peer does not refuse':44} {geometric_mean(accepted):9.2f}   {len(accepted)} of {len(compared)} rows")
+        print(f"{'  new views here, repeated ones there':44} {news:9.2f}")
+    print("all bars met" if not bars.missed else f"{bars.missed} bars missed")
+    return int(bool(bars.missed))
+
+
 def main() -> int:
-    missed = []
-    print(f"{'call':24}" + "".join(f"{f'{n} rep':>10}" for n in REPEATS) + f"{'flat':>8}{'first':>10}")
-    for name, make in CALLS.items():
-        times = [median_ms(make(n)) for n in REPEATS]
-        flat = max(times) / min(times)
-        first = first_check_seconds(name)
-        print(f"{name:24}" + "".join(f"{t:10.3f}" for t in times) + f"{flat:8.2f}{first:9.3f}s")
-        if max(times) > WARM_MS or flat > FLAT or first > FIRST_S:
-            missed.append(name)
-    print("all bars met" if not missed else f"bars missed: {', '.join(missed)}")
-    return 1 if missed else 0
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", default="", help="calls with this text in their name")
+    parser.add_argument("--no-peer", action="store_true", help="leave the peer out although it is installed")
+    parser.add_argument("--json", type=Path, help="also write the rows to this file")
+    parser.add_argument("--alone", nargs=2, metavar=("KIND", "CALL"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.alone:
+        print(alone(*options.alone))
+        return 0
+    chosen = [c for c in calls() if options.only in c.name]
+    if not chosen:
+        parser.error(f"no call has {options.only!r} in its name; there are: {', '.join(c.name for c in calls())}")
+    version = None if options.no_peer else installed()
+    print(f"{'call':34} {'size':22} {'warm ms':>8} {'new ms':>8}", end="")
+    print(f" {'peer ms':>10} {'ratio':>10}  peer {version}" if version else "")
+    rows: list[Row] = []
+    with Peer(PEER_CAP_S, PEER_RUNS, PEER_SECONDS) as peer:
+        for call in chosen:
+            found = measured(call)
+            for row, entry in zip(found, call.entries.values(), strict=True):
+                if version:
+                    answer = peer.ask(entry)
+                    row.peer, row.peer_verdict = answer.ms, answer.verdict
+            show(found)
+            rows += found
+    if options.json is not None:
+        options.json.write_text(json.dumps([asdict(r) for r in rows], indent=1))
+    kinds = {(c.name.partition(".")[0], "swizzled" in c.name, any(r.solver for r in rows if r.call == c.name)): c for c in chosen}
+    first = {c.name: in_new_process("first", c) for c in kinds.values()}
+    cold = {c.name: in_new_process("cold", c) for c in chosen if any(r.solver for r in rows if r.call == c.name)}
+    if version is None:
+        print("\nthe peer is not installed (pip install 'tileproof[peer]'), so nothing is compared")
+    return summary(rows, chosen, first, cold)
 
 
 if __name__ == "__main__":

@@ -49,12 +49,14 @@ __all__ = [
     "cby",
     "cbz",
     "check",
+    "check_all",
     "emit",
     "laneid",
     "m",
     "maximum",
     "minimum",
     "prove",
+    "request",
     "select",
     "symbol",
     "tensor",
@@ -76,6 +78,10 @@ def __getattr__(name: str) -> Any:
         from tileproof.emit.kernel import Kernel
 
         return Kernel
+    if name in ("check_all", "request"):
+        from tileproof.proofs import check_all as batch
+
+        return getattr(batch, name)
     if name == "emit":
         import importlib
 

@@ -234,6 +234,8 @@ def _operand(position: int, entry: dict[str, Any], context: Context) -> ViewOper
     else:
         made = tp.tensor(name, shape, dtype, space, layout=_layout(o), align=align)
     view: View = made.as_view()
+    if "rearrange" in o:
+        view = view.rearrange(o["rearrange"], **o.get("sizes", {}))
     if "start" in o:
         extents = [_number(e, context) for e in o["extent"]]
         view = view.sub([_number(s, context) for s in o["start"]], extents)

@@ -15,7 +15,6 @@ from tileproof.errors import CallError
 from tileproof.layouts import axes
 from tileproof.layouts.index import Index, Relation, as_relation, conjunction, const, leaf, truth
 from tileproof.layouts.leaf import Leaf
-from tileproof.layouts.normal import decide
 from tileproof.layouts.traverse import leaves, substitute
 
 Scope = Literal["thread", "warp", "warpgroup", "cta", "cluster"]
@@ -69,8 +68,8 @@ class Launch:
     ) -> Launch:
         """Check and normalise what a user wrote. Raises :class:`CallError`."""
         return cls(
-            # PTX ISA 10, %ntid: at most 1024 threads in a CTA; portable clusters have at most 8 CTAs, others
-            # 16.
+            # At most 1024 threads in a CTA (CUDA C++ Programming Guide, compute capabilities); portable
+            # clusters have at most 8 CTAs, others 16 (Hopper Tuning Guide, distributed shared memory).
             _dimensions(block, "block", 1024),
             None if cluster is None else _dimensions(cluster, "cluster", 16),
             conjunction(_relations(active if active is not None else ())),
@@ -120,7 +119,7 @@ class Launch:
         the next.
         """
         warp, lane = thread.warp, thread.lane
-        return decide(conjunction((lane >= 0, lane < 32, warp >= 0, warp * 32 + lane < self.threads)))
+        return conjunction((lane >= 0, lane < 32, warp >= 0, warp * 32 + lane < self.threads))
 
     def seen_by(self, thread: Thread, expression: Any) -> Any:
         """An expression of the user's with the thread axes as ``thread`` has them."""

@@ -195,7 +195,8 @@ class Lowering:
         chosen = self.predicate(condition, bits)
         return self._compute(f"selp.b{bits}", bits, *self._pair(a, b, bits), chosen)
 
-    # Operations that read numbers. PTX divides towards zero (PTX ISA 9.7.1.8, 9.7.1.9).
+    # Operations that read numbers. Whether `div` and `rem` round a negative number down or to zero is left to
+    # the machine (PTX ISA 9.7.1.9); what the sign of the rest corrects here comes out right with either.
 
     def _div(self, node: Index, bits: int) -> str:
         a, b = node.args

@@ -17,10 +17,10 @@ from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.tensor import Tensor
 
 CLUSTERS = ((7, 8), 90)
-"""The PTX ISA version and the architecture that clusters need (PTX ISA 11.3.6, ``.reqnctapercluster``)."""
+"""The PTX ISA version and the architecture that clusters need (PTX ISA 11.7.1, ``.reqnctapercluster``)."""
 
 WIDE_REGISTERS = (8, 3)
-"""The PTX ISA version that 128-bit registers need (PTX ISA 5.2.2, ``.b128``)."""
+"""The PTX ISA version that 128-bit registers need (PTX ISA 5.2.1 and 13.8, ``.b128``)."""
 
 
 def module_text(kernel: Definition, arch: str) -> str:

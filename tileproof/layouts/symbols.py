@@ -18,13 +18,13 @@ def cast(value: IndexLike, bits: int, *, signed: bool = True) -> Index:
 
 
 def truncdiv(a: IndexLike, b: IndexLike) -> Index:
-    """Division that rounds to zero, as ``div.s32`` (PTX ISA 9.7.1.8) and C do; the divisor must be positive."""
+    """Division that rounds to zero, as in C and as ptxas translates ``div.s32``; positive divisor."""
     x, y = as_index(a), as_index(b)
     return select(x < 0, -(-x // y), x // y)
 
 
 def truncmod(a: IndexLike, b: IndexLike) -> Index:
-    """Remainder with the sign of the dividend, as ``rem.s32`` (PTX ISA 9.7.1.9) and C do; positive divisor."""
+    """Remainder with the sign of the dividend, as in C and as ptxas has it for ``rem.s32``; positive divisor."""
     x, y = as_index(a), as_index(b)
     return select(x < 0, -(-x % y), x % y)
 

@@ -37,8 +37,10 @@ def magnitude(values: Array, kind: ScalarType) -> Array:
 
 
 def divide(a: Array, b: Array, kind: ScalarType) -> tuple[Array, Array]:
-    """Quotient truncated toward zero and the remainder with the sign of `a` (ISA 9.7.1.8, .9); `b` must not
-    hold zeros.
+    """Quotient truncated toward zero and the remainder with the sign of `a`; `b` must not hold zeros.
+
+    The ISA leaves the rounding of negative quotients to the machine (9.7.1.9); ptxas generates code that
+    truncates.
     """
     up, down = magnitude(a, kind), magnitude(b, kind)
     quotient, rest = up // down, up % down

@@ -173,7 +173,9 @@ class Loader:
         self._put(variable, scope, end, variable.elements * scalar.bytes, _alignment(variable, scalar))
 
     def _place_dynamic(self) -> None:
-        """All arrays of unstated size share one place after the others (ISA 5.1.7 and 4.6, `.extern`)."""
+        """All arrays of unstated size share one place after the others (CUDA C++ Programming Guide,
+        `__shared__`).
+        """
         end = max((one.address + (one.size or 0) for one in self.placed["shared"]), default=0)
         align = max((_alignment(one, self._stored(one)) for one, _ in self.dynamic), default=1)
         for variable, scope in self.dynamic:

@@ -44,7 +44,7 @@ SPACES = {
     "shared::cta": ("shared",),
     "shared::cluster": (
         "shared",
-    ),  # a CTA's own shared addresses are shared::cluster addresses (PTX ISA 5.1.5)
+    ),  # a CTA's own shared addresses are shared::cluster addresses (PTX ISA 5.1.7)
     "local": ("local",),
     "const": ("const",),
     "param": ("param",),

@@ -1,5 +1,5 @@
 """Atomic read-modify-write operations; threads of one instruction take their turns in lane order (ISA
-9.7.13.4, .5).
+9.7.13.5, .6).
 """
 
 from __future__ import annotations

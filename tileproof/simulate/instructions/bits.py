@@ -1,4 +1,4 @@
-"""Logic, shifts, bit fields and byte permutation (ISA 9.7.1.12 to .21, 9.7.8, 9.7.9.7)."""
+"""Logic, shifts, bit fields and byte permutation (ISA 9.7.1.14 to .20, 9.7.8, 9.7.9.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moves, packing, and conversions between addresses of state spaces (ISA 9.7.9.3, .4, .19, .20, .23)."""
+"""Moves, packing, and conversions between addresses of state spaces (ISA 9.7.9.3, .4, .19, .20, .23, .24)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Barriers of blocks and clusters, and fences (ISA 9.7.13.1 to .3, .14)."""
+"""Barriers of blocks and clusters, and fences (ISA 9.7.13.1 to .4)."""
 
 from __future__ import annotations
 

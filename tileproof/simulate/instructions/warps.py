@@ -1,4 +1,4 @@
-"""Exchange between the lanes of a warp (ISA 9.7.9.6, 9.7.13.8 to .12)."""
+"""Exchange between the lanes of a warp (ISA 9.7.9.6, 9.7.13.9 to .12, .14)."""
 
 from __future__ import annotations
 

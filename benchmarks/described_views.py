@@ -1,0 +1,162 @@
+"""Every described view: what is decided here, what by the peer, and how long each takes.
+
+    python benchmarks/described_views.py [--only TEXT] [--json FILE]
+
+``here`` is the median of repeated checks of the same views, ``first`` the first one in a process that has
+checked others before. With the optional group ``peer`` installed the peer is asked about each view in the
+same run. Exits with 1 when a view is decided wrongly or takes more than a tenth of the peer's time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import tileproof as tp
+from benchmarks.peer import installed
+from benchmarks.peer.ask import Answer, Peer
+from tests.proofs.described_views import build, entries
+from tileproof.errors import TileproofError
+
+RUNS = 15
+PEER_CAP_S = 60.0
+RATIO = 10.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One view. Times in milliseconds; ``None`` where the peer was not asked or never got to its check."""
+
+    name: str
+    right: str
+    verdict: str
+    here: float
+    first: float
+    peer_verdict: str | None = None
+    peer: float | None = None
+
+    @property
+    def rightly(self) -> bool | None:
+        """Whether the view is decided rightly here; ``None`` for one that is open."""
+        return rightly(self.right, self.verdict)
+
+    @property
+    def peer_rightly(self) -> bool | None:
+        said = {"accept": "proved", "timeout": "timeout", "internal": "internal"}
+        return rightly(self.right, said.get(self.peer_verdict or "", "refused"))
+
+    @property
+    def slow(self) -> bool:
+        return self.peer is not None and self.here * RATIO > self.peer
+
+
+def rightly(right: str, said: str) -> bool | None:
+    if right == "open":
+        return None
+    return said in {"legal": ("proved",), "illegal": ("refused", "hazard"), "hazard": ("refused", "hazard")}[right]
+
+
+def right_answer(entry: dict[str, Any]) -> str:
+    """``legal``, ``illegal``, ``hazard`` (each instruction is legal, together they destroy data) or ``open``."""
+    if entry["expect"] is None:
+        return "open"
+    if entry["expect"] == "accept":
+        return "legal"
+    return "hazard" if entry["kind"] == "hazard" else "illegal"
+
+
+def once(entry: dict[str, Any]) -> tuple[str, float]:
+    """The verdict on a view, and the milliseconds that the check took; building the views is not counted."""
+    start = time.perf_counter()
+    try:
+        opcode, operands, keywords = build(entry)
+        start = time.perf_counter()
+        report = tp.check(opcode, *operands, **keywords)
+    except TileproofError:
+        # What is no view or no opcode at all is refused before there is anything to prove.
+        return "refused", (time.perf_counter() - start) * 1e3
+    elapsed = (time.perf_counter() - start) * 1e3
+    said = {tp.Verdict.PROVED: "hazard" if report.hazards else "proved", tp.Verdict.REFUTED: "refused"}
+    return said.get(report.verdict, report.verdict.name.lower()), elapsed
+
+
+def row(entry: dict[str, Any], answer: Answer | None) -> Row:
+    verdict, first = once(entry)
+    here = statistics.median(once(entry)[1] for _ in range(RUNS))
+    asked = (answer.verdict, answer.ms) if answer is not None else (None, None)
+    return Row(entry["name"], right_answer(entry), verdict, here, first, *asked)
+
+
+def show(row: Row) -> str:
+    mark = "" if row.rightly is not False else "  WRONG HERE"
+    text = f"{row.name[:52]:52} {row.right:8} {row.verdict:11} {row.here:8.2f} {row.first:8.2f}"
+    if row.peer_verdict is None:
+        return text + mark
+    ratio = f"{row.peer / row.here:8.1f}x" if row.peer else f"{'':9}"
+    peer = f"{row.peer:9.1f}" if row.peer else f"{'-':>9}"
+    mark += "  wrong there" * (row.peer_rightly is False) + f"  under {RATIO:g}x" * row.slow
+    return f"{text} {row.peer_verdict:9} {peer} {ratio}{mark}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", default="", help="views with this text in their name")
+    parser.add_argument("--json", type=Path, help="also write the rows to this file")
+    parser.add_argument("--no-peer", action="store_true", help="leave the peer out although it is installed")
+    options = parser.parse_args()
+    version = None if options.no_peer else installed()
+    rows = []
+    print(f"{'view':52} {'right':8} {'here':11} {'ms':>8} {'first':>8}", end="")
+    print(f" {'peer':9} {'ms':>9} {'ratio':>9}" if version else "")
+    with Peer(PEER_CAP_S) as peer:
+        for entry in entries():
+            if options.only in entry["name"]:
+                rows.append(row(entry, peer.ask(entry, compile=True) if version else None))
+                print(show(rows[-1]), flush=True)
+    if options.json is not None:
+        options.json.write_text(json.dumps([asdict(r) for r in rows], indent=1))
+    return summary(rows, version)
+
+
+def summary(rows: list[Row], version: str | None) -> int:
+    decidable = [r for r in rows if r.rightly is not None]
+    wrong = [r.name for r in decidable if not r.rightly]
+    times = [r.here for r in rows]
+    print(f"\nhere: {len(decidable) - len(wrong)} of {len(decidable)} decided rightly", end="; ")
+    print(f"median {statistics.median(times):.2f} ms, worst {max(times):.2f} ms")
+    if wrong:
+        print("  wrongly:", "; ".join(wrong))
+    if version is None:
+        print("the peer is not installed (pip install 'tileproof[peer]')")
+        return int(bool(wrong))
+    there = [r.peer for r in rows if r.peer]
+    kinds = {
+        "legal views refused": [r for r in decidable if r.right == "legal" and r.peer_verdict in ("reject", "parse", "later")],
+        "illegal views accepted": [r for r in decidable if r.right == "illegal" and r.peer_verdict == "accept"],
+        "hazards accepted": [r for r in decidable if r.right == "hazard" and r.peer_verdict == "accept"],
+        "internal errors": [r for r in decidable if r.peer_verdict in ("internal", "crash")],
+        "time-outs": [r for r in decidable if r.peer_verdict == "timeout"],
+    }  # fmt: skip
+    good = sum(bool(r.peer_rightly) for r in decidable)
+    print(f"peer {version}: {good} of {len(decidable)} decided rightly", end="; ")
+    print(f"median {statistics.median(there):.1f} ms, worst {max(there):.0f} ms")
+    print("  " + ", ".join(f"{len(found)} {kind}" for kind, found in kinds.items()))
+    slow = [r for r in rows if r.slow]
+    print(f"{len(slow)} of {len(there)} views take more than a tenth of the peer's time")
+    for r in sorted(slow, key=lambda r: -r.here / (r.peer or 1)):
+        print(f"  {r.name[:52]:52} {r.here:8.2f} ms against {r.peer:8.2f} ms")
+    return int(bool(wrong or slow))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
