@@ -24,6 +24,7 @@ from tileproof.layouts.leaf import Leaf
 from tileproof.proofs.discharge import (
     BUDGET,
     Answer,
+    _remembered,
     ask,
     discharge,
     injective,
@@ -33,6 +34,13 @@ from tileproof.proofs.discharge import (
 )
 from tileproof.proofs.smt import Reading
 from tileproof.proofs.verdict import Verdict
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered() -> None:
+    """These tests are about the solver's own answers."""
+    _remembered.clear()
+
 
 ROOT = Path(__file__).parents[2]
 PROVED, REFUTED, UNDECIDED = Verdict.PROVED, Verdict.REFUTED, Verdict.UNDECIDED

@@ -27,7 +27,9 @@ def test_nearest_start(start: Index, suggestion: str) -> None:
     assert first(tp.check("ld.global.v4.b32", WORDS, a[start : start + 4])) == suggestion
 
 
-@pytest.mark.parametrize(("align", "suggestion"), [(4, "A aligned to 16 bytes"), (8, "A aligned to 16 bytes")])
+@pytest.mark.parametrize(
+    ("align", "suggestion"), [(4, "A aligned to 16 bytes"), (8, "A aligned to 16 bytes")]
+)
 def test_least_alignment(align: int, suggestion: str) -> None:
     a = tp.tensor("A", (4,), "uint32", align=align)
     assert first(tp.check("ld.global.v4.b32", WORDS, a)) == suggestion

@@ -40,7 +40,27 @@ def test_every_view_operation_is_told() -> None:
     view = a[i : i + 1, ..., 0:8].permute(1, 0, 2).rearrange("r o (c k) -> r o c k", k=4)
     view = view.view(8, 2, 4).view("uint32").sub([0, 0, 0], [1, 2, 2]).broadcast(3, 2, 2)
     regs = tp.tensor("raw", (24,), "uint32", "registers").declare((3, 2, 2), at=2, name="R")
-    report = tp.check("ld.global.v2.b32", regs, view, active=(i < n, tp.laneid < 4), assume=n > 3, preserve_dst=True, pred=i > 0)
+    report = tp.check(
+        "ld.global.v2.b32",
+        regs,
+        view,
+        active=(i < n, tp.laneid < 4),
+        assume=n > 3,
+        preserve_dst=True,
+        pred=i > 0,
+    )
     text = report.reproduction()
-    for word in ("slice", "permute", "rearrange", "view", "broadcast", "over", "at = 8", "uniform", "multiple_of", "assume", "pred"):
+    for word in (
+        "slice",
+        "permute",
+        "rearrange",
+        "view",
+        "broadcast",
+        "over",
+        "at = 8",
+        "uniform",
+        "multiple_of",
+        "assume",
+        "pred",
+    ):
         assert word in text, word

@@ -11,7 +11,9 @@ from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.tensor import Storage
 
 REGISTER_TYPES = {8: "b16", 16: "b16", 32: "b32", 64: "b64", 128: "b128"}
-"""By the bits of an element. Bytes travel in 16-bit registers: only ld, st and cvt take 8-bit types (PTX ISA 5.2.2, 9.4.1)."""
+"""By the bits of an element. Bytes travel in 16-bit registers, as only ld, st and cvt take 8-bit types (PTX ISA
+5.2.2, 9.4.1).
+"""
 
 
 @dataclass(frozen=True)

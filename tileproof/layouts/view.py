@@ -293,7 +293,7 @@ def _with_shape(view: View, shape: tuple[Index, ...]) -> View:
             flat = flat + n * stride
         result: list[Index] = []
         for d in range(view.rank - 1, -1, -1):
-            result.append(simplify(flat % view.shape[d]) if d else simplify(flat))
+            result.append(flat % view.shape[d] if d else flat)
             flat = flat // view.shape[d] if d else flat
         return result[::-1]
 
@@ -315,7 +315,7 @@ def _with_dtype(view: View, dtype: str) -> View:
         shape = (*view.shape[:-1], simplify(view.shape[-1] * ratio))
         finer = view.recoordinated(shape, lambda x: [*x[:-1], x[-1] // ratio])
         x = coordinate(last, shape[-1])
-        return replace(finer, dtype=dtype, sub_bits=simplify(finer.sub_bits + x % ratio * new))
+        return replace(finer, dtype=dtype, sub_bits=finer.sub_bits + x % ratio * new)
     if simplify(view.shape[-1] % ratio).value != 0:
         raise LayoutError(
             f"{view.name}: dimension {last} has {view.shape[-1]} elements of {old} bits, "
@@ -325,7 +325,7 @@ def _with_dtype(view: View, dtype: str) -> View:
     coarse = view.recoordinated(
         (*view.shape[:-1], simplify(view.shape[-1] // ratio)), lambda x: [*x[:-1], x[-1] * ratio]
     )
-    return replace(coarse, dtype=dtype, sub_bits=simplify(coarse.sub_bits))
+    return replace(coarse, dtype=dtype)
 
 
 def _demand_contiguous(view: View, last: int, ratio: int, bits: int) -> None:

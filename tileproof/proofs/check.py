@@ -64,7 +64,9 @@ def check(
         )
     _known_parameters(form, family, parameters)
     if family.collective and scope == "thread":
-        raise CallError(f"{form.spelling} is executed by a whole warp: its scope is warp or wider, not thread")
+        raise CallError(
+            f"{form.spelling} is executed by a whole warp: its scope is warp or wider, not thread"
+        )
     if scope == "cluster" and launch.cluster is None:
         raise CallError(f"{form.spelling}: cluster scope needs cluster=(...) at the launch")
     call = Call(form, views, scope, launch, parameters, family.collective, form.mnemonic)

@@ -9,7 +9,7 @@ asked before.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tileproof.contracts.obligation import Obligation
@@ -32,6 +32,9 @@ BUDGET = 4_000_000
 """Z3 resource units for one query; about two seconds."""
 
 
+STOPPED = "the solver stopped"
+
+
 @dataclass(frozen=True)
 class Question:
     """An obligation made ready: premise and claim over narrowed variables, both simplified."""
@@ -40,6 +43,11 @@ class Question:
     premise: Relation
     claim: Relation
     narrowed: dict[Leaf, Leaf]
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """The same for the same question."""
+        return self.premise.uid, self.claim.uid, self.obligation.given.uid, self.obligation.claim.uid
 
     @property
     def denial(self) -> Relation:
@@ -122,26 +130,45 @@ def discharge(obligations: Sequence[Obligation], context: Relation, budget: int 
             answers[position] = Answer(question, Verdict.PROVED, "mixed radix")
         else:
             left.append(position)
-    if left and not _all_proved_at_once(questions, left, answers, budget):
-        for position in left:
-            answers[position] = settle(questions[position], budget)
+    if left:
+        answers.update(zip(left, _solved([questions[p] for p in left], budget), strict=True))
     return [answers[p] for p in range(len(questions))]
 
 
-def _all_proved_at_once(
-    questions: list[Question], left: list[int], answers: dict[int, Answer], budget: int
-) -> bool:
-    """One query for all that is left; whether it proved them."""
-    if len(left) == 1 or any(questions[p].claim.value is False for p in left):
-        return False
-    result, reading, solver = query([disjunction(questions[p].denial for p in left)], budget)
+_remembered: dict[tuple[int, ...], list[Answer]] = {}
+"""Clear it to make the solver answer again."""
+
+_REMEMBERED_LIMIT = 10_000
+
+
+def _solved(questions: list[Question], budget: int) -> list[Answer]:
+    """Answers by a solver. The same questions with the same budget are answered from memory.
+
+    Questions are equal when their premises and claims are, as stated (they order the variables of a counterexample)
+    and as simplified: nodes are shared, and their numbers are never used twice. An answer that was cut short from
+    outside is not remembered.
+    """
+    key = (budget, *(uid for q in questions for uid in q.key))
+    known = _remembered.get(key)
+    if known is not None:
+        return [replace(answer, question=question) for answer, question in zip(known, questions, strict=True)]
+    answers = _all_proved_at_once(questions, budget) or [settle(q, budget) for q in questions]
+    if not any(a.reason.startswith(STOPPED) for a in answers):
+        if len(_remembered) >= _REMEMBERED_LIMIT:
+            _remembered.clear()
+        _remembered[key] = answers
+    return answers
+
+
+def _all_proved_at_once(questions: list[Question], budget: int) -> list[Answer] | None:
+    """One query for all of them; their answers if it proved them."""
+    if len(questions) == 1 or any(q.claim.value is False for q in questions):
+        return None
+    result, reading, solver = query([disjunction(q.denial for q in questions)], budget)
     if result != "unsat" or reading is None:
-        return False
-    for position in left:
-        answers[position] = Answer(
-            questions[position], Verdict.PROVED, f"z3, {reading.theory}", resources=_resources(solver)
-        )
-    return True
+        return None
+    used = _resources(solver)
+    return [Answer(q, Verdict.PROVED, f"z3, {reading.theory}", resources=used) for q in questions]
 
 
 def _resources(solver: Any) -> int:
@@ -167,7 +194,7 @@ def query(relations: Sequence[Relation], budget: int) -> tuple[str, Reading | No
     except UnencodableError as error:
         return "unknown", None, str(error)
     except (z3.Z3Exception, MemoryError, KeyboardInterrupt) as error:
-        return "unknown", None, f"the solver stopped: {error!r}"
+        return "unknown", None, f"{STOPPED}: {error!r}"
     if result == z3.unknown:
         reason = solver.reason_unknown()
         spent = reason == "canceled" or "resource" in reason

@@ -20,7 +20,9 @@ def near(variable: Leaf, value: int) -> Iterator[int]:
     step = variable.multiple_of
     for distance in range(step, REACH * step + 1, step):
         for candidate in (value + distance, value - distance):
-            if (variable.lo is None or candidate >= variable.lo) and (variable.hi is None or candidate <= variable.hi):
+            if (variable.lo is None or candidate >= variable.lo) and (
+                variable.hi is None or candidate <= variable.hi
+            ):
                 yield candidate
 
 
@@ -46,7 +48,9 @@ def mended_alignment(claim: Relation, values: dict[Leaf, int]) -> tuple[Leaf, in
         if base.kind == "base" and values[base]:
             for power in range(base.multiple_of.bit_length(), 11):
                 aligned = replace(base, multiple_of=1 << power)
-                if evaluate(claim, {**values, base: 0}) and evaluate(claim, {**values, base: aligned.multiple_of}):
+                if evaluate(claim, {**values, base: 0}) and evaluate(
+                    claim, {**values, base: aligned.multiple_of}
+                ):
                     return base, 1 << power
     return None
 

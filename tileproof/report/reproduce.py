@@ -49,7 +49,12 @@ def _symbols(call: Call) -> list[Leaf]:
     everything: list[Expression] = [call.launch.active, *call.launch.assumptions]
     for view in call.operands:
         spec = view.tensor.layout.spec
-        everything += [*view.coordinates, *view.tensor.shape, view.tensor.offset, *(r.start for r in view.regions)]
+        everything += [
+            *view.coordinates,
+            *view.tensor.shape,
+            view.tensor.offset,
+            *(r.start for r in view.regions),
+        ]
         everything += [f.stride for f in (*spec.factors, *spec.replicas)] + [f.extent for f in spec.factors]
     everything += [v for v in call.parameters.values() if isinstance(v, Expression)]
     return [v for v in leaves(*everything) if v.kind == "symbol"]

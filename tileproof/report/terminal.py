@@ -17,7 +17,15 @@ STYLES = {
     Verdict.UNDECIDED: "bold yellow",
     Verdict.UNSUPPORTED: "bold yellow",
 }
-_EMPHASIS = {"at": "bold", "in": "bold", "needed": "green", "found": "red", "nearby": "green", "reason": "yellow", "see": "dim"}
+_EMPHASIS = {
+    "at": "bold",
+    "in": "bold",
+    "needed": "green",
+    "found": "red",
+    "nearby": "green",
+    "reason": "yellow",
+    "see": "dim",
+}
 
 
 def report_view(report: Report) -> RenderableType:
