@@ -53,7 +53,7 @@ def compare(call: Call) -> Comparison:
         faults.append(f"accepted, although {outcome.unbuildable}")
     elif wide:
         faults.append("accepted, although the elements of the view are torn")
-    elif outcome.unreachable:
+    elif outcome.unreachable and report.verdict is not Verdict.UNSUPPORTED:
         faults.append("answered, although no thread executes it")
     else:
         faults = _faults(call, outcome, report)

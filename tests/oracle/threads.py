@@ -65,7 +65,7 @@ def participation(call: Call, active: Any, extents: tuple[int, ...]) -> Particip
     units = -(-total // per_unit)
     padded = np.zeros((*lead, units * per_unit, 32), dtype=bool)
     padded[..., :total, :] = active
-    unit = padded.reshape(*lead, units, per_unit, 32)
+    unit: Any = padded.reshape(*lead, units, per_unit, 32)
     some_warp, some_lane = unit.any(axis=-1), unit.any(axis=-2)
     warp_rank = np.broadcast_to((np.cumsum(some_warp, axis=-1) - 1)[..., None], unit.shape)
     lane_rank = np.broadcast_to((np.cumsum(some_lane, axis=-1) - 1)[..., None, :], unit.shape)
@@ -74,7 +74,6 @@ def participation(call: Call, active: Any, extents: tuple[int, ...]) -> Particip
     wanted_lanes = sizes.get("lane", 32)
     inside = (warp_rank < wanted_warps) & (lane_rank < wanted_lanes)
     uncovered = unit & ~inside
-    gap: Any
     if call.collective:
         gap = (some_warp & (warp_rank[..., 0] < wanted_warps) & ~unit.all(axis=-1)).any(axis=-1)
     else:
@@ -85,7 +84,7 @@ def participation(call: Call, active: Any, extents: tuple[int, ...]) -> Particip
     if call.scope == "warpgroup":
         complete = (np.arange(units) + 1) * 128 <= call.threads
         gap = gap | ~complete
-    unconverged = unit & np.asarray(gap)[..., None, None]
+    unconverged = unit & gap[..., None, None]
 
     scattered = any(_uneven(some.reshape(-1, some.shape[-1])) for some in (some_warp, some_lane))
 

@@ -35,6 +35,9 @@ def _dimensions(value: int | Iterable[int], what: str, limit: int) -> tuple[int,
     x, y, z = (*sizes, 1, 1)[:3]
     if x * y * z > limit:
         raise CallError(f"{what}={value!r} has {x * y * z} members; at most {limit} are possible")
+    if what == "block" and z > 64:
+        # PTX ISA 10.2, %ntid: at most 64 threads along z.
+        raise CallError(f"block={value!r} has {z} threads along z; at most 64 are possible")
     return x, y, z
 
 
@@ -101,7 +104,7 @@ class Launch:
         """An arbitrary thread; different copies are different unknowns."""
         return Thread(
             leaf(Leaf("warp", "thread", 0, self.warps - 1, copy=copy, uniform="warp")),
-            leaf(Leaf("lane", "thread", 0, 31, copy=copy, uniform="thread")),
+            leaf(Leaf("lane", "thread", 0, min(31, self.threads - 1), copy=copy, uniform="thread")),
             self.cta(copy),
         )
 

@@ -449,6 +449,22 @@ def _unswizzled(a: Index, b: Index) -> tuple[Index, Index]:
     return a, b
 
 
+def told_apart_by(value: Index) -> Index:
+    """A simpler value that tells its variables apart exactly if ``value`` does.
+
+    Adding a constant, multiplying by one and swizzling send different numbers to different numbers.
+    """
+    while True:
+        if value.op in ("add", "mul") and value.args[1].op == "const":
+            value = value.args[0]
+        elif value.op == "add" and value.args[0].op == "const":
+            value = value.args[1]
+        elif value.op == "xor" and _swizzle_of(value) is not None:
+            value = value.args[0]
+        else:
+            return value
+
+
 def _swizzle_of(node: Index) -> tuple[int, int, int] | None:
     """``(up, picked, down)`` if the node is ``v ^ v // up % picked * down`` and a permutation of ``v``."""
     value, rest, up, down = node.args[0], node.args[1], 1, 1

@@ -8,7 +8,7 @@ asked before.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +18,9 @@ from tileproof.layouts.bounds import bounds
 from tileproof.layouts.evaluate import evaluate
 from tileproof.layouts.index import Index, Relation, conjunction, disjunction, leaf, negate
 from tileproof.layouts.leaf import Leaf
-from tileproof.layouts.normal import decide, normal
+from tileproof.layouts.normal import decide, normal, told_apart_by
 from tileproof.layouts.traverse import leaves, substitute
-from tileproof.proofs.sharpen import as_replacement, sharpen
+from tileproof.proofs.sharpen import as_replacement, conjuncts, sharpen
 from tileproof.proofs.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -87,6 +87,8 @@ def ask(obligation: Obligation, context: Relation) -> Question:
         premise = decide(substitute(premise, replacement))
     else:
         premise = decide(premise)
+    stated = set(conjuncts(premise))
+    claim = conjunction(part for part in conjuncts(claim) if part not in stated)
     return Question(obligation, premise, claim, narrowed)
 
 
@@ -97,7 +99,7 @@ def injective(value: Index, variables: Sequence[Leaf]) -> bool:
     This is the mixed-radix argument. Variables that are not listed are the same on both sides, so only their
     being affine matters.
     """
-    form = normal(value)
+    form = normal(told_apart_by(value))
     strides: dict[Leaf, int] = {}
     wanted = set(variables)
     for atom, factor in form.terms.items():
@@ -231,12 +233,8 @@ def require_possible(context: Relation, budget: int) -> str | None:
     if simple.value is True:
         return None
     if simple.value is not False:
-        values = {v: simplest(v) for v in leaves(simple)}
-        try:
-            if evaluate(simple, values):
-                return None
-        except (LayoutError, ZeroDivisionError):
-            pass
+        if any(_holds(simple, values) for values in _likely(leaves(simple))):
+            return None
         result, _, solver = query([simple], budget)
         if result == "sat":
             return None
@@ -249,6 +247,23 @@ def require_possible(context: Relation, budget: int) -> str | None:
         f"the assumptions and guards contradict each other, so everything would follow from them: {context!r}; "
         "no thread can reach this call"
     )
+
+
+def _likely(variables: Sequence[Leaf]) -> Iterator[dict[Leaf, int]]:
+    """Values at which a guard or an assumption holds more often than not: small ones, but for a large bound."""
+    near = {v: simplest(v) for v in variables}
+    yield near
+    far = {v: near[v] if v.hi is None else v.hi for v in variables}
+    for variable in variables:
+        yield {**near, variable: far[variable]}
+    yield far
+
+
+def _holds(relation: Relation, values: dict[Leaf, int]) -> bool:
+    try:
+        return bool(evaluate(relation, values))
+    except (LayoutError, ZeroDivisionError):
+        return False
 
 
 def simplest(variable: Leaf) -> int:

@@ -1,6 +1,7 @@
-"""What would mend a failure: the nearest value of a symbol, or the least alignment of a base, at which the demand holds.
+"""What would mend a failure: the nearest value of a symbol, or the least alignment of a base, that is legal.
 
-A suggestion is about the reported point only. It is found by evaluating the demand near by, and it is never used as a proof.
+A suggestion is about the reported point only. It is found by evaluating the demand near by, and it is never used as
+a proof.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ def near(variable: Leaf, value: int) -> Iterator[int]:
 def mended_symbol(premise: Relation, claim: Relation, values: dict[Leaf, int]) -> tuple[Leaf, int] | None:
     """The symbol that has to change least, with its nearest value at which premise and claim hold."""
     best: tuple[int, Leaf, int] | None = None
-    for variable in values:
+    for variable, value in values.items():
         if variable.kind != "symbol" or variable.copy:
             continue
-        for candidate in near(variable, values[variable]):
+        for candidate in near(variable, value):
             changed = {**values, variable: candidate}
             if evaluate(premise, changed) and evaluate(claim, changed):
-                distance = abs(candidate - values[variable])
+                distance = abs(candidate - value)
                 if best is None or distance < best[0]:
                     best = distance, variable, candidate
                 break
@@ -44,8 +45,8 @@ def mended_symbol(premise: Relation, claim: Relation, values: dict[Leaf, int]) -
 
 def mended_alignment(claim: Relation, values: dict[Leaf, int]) -> tuple[Leaf, int] | None:
     """The base whose alignment is too small, with the least larger power of two at which the claim holds."""
-    for base in values:
-        if base.kind == "base" and values[base]:
+    for base, value in values.items():
+        if base.kind == "base" and value:
             for power in range(base.multiple_of.bit_length(), 11):
                 aligned = replace(base, multiple_of=1 << power)
                 if evaluate(claim, {**values, base: 0}) and evaluate(

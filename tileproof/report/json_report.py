@@ -39,11 +39,11 @@ def finding_json(finding: Finding) -> dict[str, Any]:
         "verdict": finding.verdict.value,
         "method": finding.method,
         "reason": finding.reason or None,
-        "counterexample": None if example is None else counterexample_json(example),
+        "counterexample": None if example is None else counterexample_json(example, finding.nearby),
     }
 
 
-def counterexample_json(example: Counterexample) -> dict[str, Any]:
+def counterexample_json(example: Counterexample, nearby: str = "") -> dict[str, Any]:
     """The point of a failure. ``others`` has the second of two coordinates, with primes, and replicas."""
     return {
         "symbols": example.symbols,
@@ -58,4 +58,5 @@ def counterexample_json(example: Counterexample) -> dict[str, Any]:
         "slot": example.slot,
         "needed": example.needed,
         "found": example.found,
+        "nearby": nearby,
     }

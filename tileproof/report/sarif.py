@@ -99,7 +99,7 @@ def _result(
         "locations": [_location(located.file, located.line)],
     }
     if finding is not None and finding.counterexample is not None:
-        result["properties"] = {"counterexample": counterexample_json(finding.counterexample)}
+        result["properties"] = {"counterexample": counterexample_json(finding.counterexample, finding.nearby)}
     return result
 
 
