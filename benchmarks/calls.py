@@ -225,6 +225,15 @@ def _stage_of_matrices(opcode: str, n: int) -> Entry:
     }
 
 
+def _matrix_stage(opcode: str) -> Timed:
+    return _timed(
+        f"{opcode}.x4 swizzled, stage k % 3",
+        lambda n: _stage_of_matrices(opcode, n),
+        [(1,), (8,), (64,)],
+        "{} tiles",
+    )
+
+
 def calls() -> list[Timed]:
     """Every call that is timed."""
     return [
@@ -246,8 +255,5 @@ def calls() -> list[Timed]:
         _timed("ld.shared.v4 swizzled, row n", _guarded_row, [(64,), (1000,)], "0 <= n < {}"),
         _timed("ld.shared.v4 swizzled, row tid", _row_of_a_thread, [(32,), (128,), (1024,)], "{} threads"),
         _timed("ld.shared.v4 swizzled, stage k % 3", _stage, [(n,) for n in (8, 64, 512)], "{} rows"),
-        *(
-            _timed(f"{o}.x4 swizzled, stage k % 3", lambda n, o=o: _stage_of_matrices(o, n), [(1,), (8,), (64,)], "{} tiles")
-            for o in ("ldmatrix", "stmatrix")
-        ),
-    ]  # fmt: skip
+        *(_matrix_stage(o) for o in ("ldmatrix", "stmatrix")),
+    ]

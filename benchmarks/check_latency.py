@@ -21,17 +21,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-BEGAN = time.perf_counter()
-"""Before anything of the package is imported."""
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import tileproof as tp
 from benchmarks.calls import Entry, Timed, calls
 from benchmarks.peer import installed
 from benchmarks.peer.ask import Peer
 from tests.proofs.described_views import build
+
+ROOT = Path(__file__).resolve().parent.parent
 
 WARM_MEDIAN_MS, WARM_WORST_MS, FLAT = 1.0, 10.0, 1.5
 FIRST_S, SOLVER_COLD_MS = 0.4, 30.0
@@ -53,11 +51,13 @@ class Row:
     new: float
     solver: bool
     peer: float | None = None
+    peer_first: float | None = None
     peer_verdict: str | None = None
 
     @property
-    def ratio(self) -> float | None:
-        return None if self.peer is None else self.peer / self.warm
+    def ratio(self) -> float:
+        """How many times faster than the peer; not a number where the peer was not asked."""
+        return math.nan if self.peer is None else self.peer / self.warm
 
     @property
     def capped(self) -> bool:
@@ -101,38 +101,50 @@ def measured(call: Timed) -> list[Row]:
     ]
 
 
-def in_new_process(kind: str, call: Timed) -> float:
-    """Median over some new processes of what ``alone`` measures in one, in milliseconds."""
-    command = [sys.executable, str(Path(__file__)), "--alone", kind, call.name]
+FIRST = """
+import time; began = time.perf_counter()
+import sys; sys.path.insert(0, sys.argv[1])
+from benchmarks.check_latency import largest
+largest(sys.argv[2]).check()
+print((time.perf_counter() - began) * 1e3)
+"""
+COLD = """
+import sys; sys.path.insert(0, sys.argv[1])
+from benchmarks.check_latency import largest, load_solver
+subject = largest(sys.argv[2])
+load_solver()
+print(subject.check()[1])
+"""
+
+
+def in_new_process(code: str, call: Timed) -> float:
+    """The number that ``code`` prints for a call, in milliseconds: the median of a few new processes.
+
+    ``FIRST`` is the first check in a process, with all that is imported for it; ``COLD`` the check alone, when
+    the solver is loaded and has been asked something else before.
+    """
     times = []
     for _ in range(PROCESSES):
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(ROOT), call.name], capture_output=True, text=True, check=True
+        )
         times.append(float(done.stdout))
     return statistics.median(times)
 
 
-def alone(kind: str, name: str) -> float:
-    """In this process, which has checked nothing yet: milliseconds of the first check of the largest size.
+def largest(name: str) -> Subject:
+    """The largest size of a call."""
+    return Subject(list({c.name: c for c in calls()}[name].entries.values())[-1])
 
-    ``first`` counts from before the package was imported; ``cold`` counts the check alone, with the solver
-    loaded and asked something else before.
-    """
-    entry = list({c.name: c for c in calls()}[name].entries.values())[-1]
-    if kind == "cold":
-        if "z3" in sys.modules:
-            raise SystemExit("the solver is loaded before it is needed")
-        i = tp.symbol("i", 0)
-        tp.check(
-            "ld.global.b32",
-            tp.tensor("warm_up", (1,), "uint32", "registers"),
-            tp.tensor("warm_up_source", (64,), "uint32")[i : i + 1],
-            assume=[i * i < 64],
-        )
-        if "z3" not in sys.modules:
-            raise SystemExit("the check that is to load the solver does not need it")
-        return Subject(entry).check()[1]
-    Subject(entry).check()
-    return (time.perf_counter() - BEGAN) * 1e3
+
+def load_solver() -> None:
+    """Check something that no simplification decides."""
+    i = tp.symbol("i", 0)
+    registers = tp.tensor("warm_up", (1,), "uint32", "registers")
+    memory = tp.tensor("warm_up_source", (64,), "uint32")
+    tp.check("ld.global.b32", registers, memory[i : i + 1], assume=[i * i < 64])
+    if "z3" not in sys.modules:
+        raise SystemExit("the check that is to load the solver does not need it")
 
 
 def show(rows: Sequence[Row]) -> None:
@@ -164,18 +176,43 @@ class Bars:
 
     def _show(self, what: str, found: float, bar: str, met: bool, unit: str, where: str) -> None:
         self.missed += not met
-        print(f"{what:44} {found:9.2f}{unit:3} {bar:>15}{unit:3} {'' if met else ' MISSED'}  {where}".rstrip())
+        print(
+            f"{what:44} {found:9.2f}{unit:3} {bar:>15}{unit:3} {'' if met else ' MISSED'}  {where}".rstrip()
+        )
 
 
 def named(row: Row) -> str:
     return f"{row.call}, {row.size}"
 
 
-def summary(rows: list[Row], named_calls: list[Timed], first: dict[str, float], cold: dict[str, float]) -> int:
+def versus_peer(bars: Bars, compared: list[Row]) -> None:
+    """How much faster than the peer. Where it refuses a view that is legal, it has not checked it: that row
+    is told of but held to no bar.
+    """
+    decided = [r for r in compared if r.peer_verdict in ("accept", "timeout")]
+    if decided:
+        least = min(decided, key=lambda r: r.ratio)
+        mean = geometric_mean([r.ratio for r in decided])
+        bars.least("times as fast as the peer, geometric mean", mean, MEAN_RATIO, "", f"{len(decided)} rows")
+        bars.least("times as fast as the peer, least", least.ratio, LEAST_RATIO, "", named(least))
+        first = geometric_mean([r.peer_first / r.new for r in decided if r.peer_first is not None])
+        print(f"{'  new views, geometric mean':44} {first:9.2f}")
+    refused = [r for r in compared if r not in decided]
+    if refused:
+        mean, least = geometric_mean([r.ratio for r in refused]), min(refused, key=lambda r: r.ratio)
+        print(f"{'  where the peer refuses, geometric mean':44} {mean:9.2f}{'':23}{len(refused)} rows")
+        print(f"{'  where the peer refuses, least':44} {least.ratio:9.2f}{'':23}{named(least)}")
+
+
+def summary(
+    rows: list[Row], named_calls: list[Timed], first: dict[str, float], cold: dict[str, float]
+) -> int:
     bars = Bars()
     print()
     worst = max(rows, key=lambda r: r.warm)
-    bars.most("warm check, median over all rows", statistics.median(r.warm for r in rows), WARM_MEDIAN_MS, "ms")
+    bars.most(
+        "warm check, median over all rows", statistics.median(r.warm for r in rows), WARM_MEDIAN_MS, "ms"
+    )
     bars.most("warm check, worst row", worst.warm, WARM_WORST_MS, "ms", named(worst))
     flat = {}
     for call in named_calls:
@@ -188,16 +225,7 @@ def summary(rows: list[Row], named_calls: list[Timed], first: dict[str, float], 
     if cold:
         slowest = max(cold, key=lambda name: cold[name])
         bars.most("cold check that needs the solver", cold[slowest], SOLVER_COLD_MS, "ms", slowest)
-    compared = [r for r in rows if r.ratio is not None]
-    if compared:
-        ratios = [r.ratio or 0.0 for r in compared]
-        least = min(compared, key=lambda r: r.ratio or 0.0)
-        bars.least("times as fast as the peer, geometric mean", geometric_mean(ratios), MEAN_RATIO)
-        bars.least("times as fast as the peer, least", min(ratios), LEAST_RATIO, "", named(least))
-        accepted = [r.ratio or 0.0 for r in compared if r.peer_verdict in ("accept", "timeout")]
-        news = geometric_mean([(r.peer or 0.0) / r.new for r in compared])
-        print(f"{'  where the peer does not refuse':44} {geometric_mean(accepted):9.2f}   {len(accepted)} of {len(compared)} rows")
-        print(f"{'  new views here, repeated ones there':44} {news:9.2f}")
+    versus_peer(bars, [r for r in rows if r.peer is not None])
     print("all bars met" if not bars.missed else f"{bars.missed} bars missed")
     return int(bool(bars.missed))
 
@@ -209,14 +237,12 @@ def main() -> int:
     parser.add_argument("--only", default="", help="calls with this text in their name")
     parser.add_argument("--no-peer", action="store_true", help="leave the peer out although it is installed")
     parser.add_argument("--json", type=Path, help="also write the rows to this file")
-    parser.add_argument("--alone", nargs=2, metavar=("KIND", "CALL"), help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.alone:
-        print(alone(*options.alone))
-        return 0
     chosen = [c for c in calls() if options.only in c.name]
     if not chosen:
-        parser.error(f"no call has {options.only!r} in its name; there are: {', '.join(c.name for c in calls())}")
+        parser.error(
+            f"no call has {options.only!r} in its name; there are: {', '.join(c.name for c in calls())}"
+        )
     version = None if options.no_peer else installed()
     print(f"{'call':34} {'size':22} {'warm ms':>8} {'new ms':>8}", end="")
     print(f" {'peer ms':>10} {'ratio':>10}  peer {version}" if version else "")
@@ -227,14 +253,15 @@ def main() -> int:
             for row, entry in zip(found, call.entries.values(), strict=True):
                 if version:
                     answer = peer.ask(entry)
-                    row.peer, row.peer_verdict = answer.ms, answer.verdict
+                    row.peer, row.peer_first, row.peer_verdict = answer.ms, answer.first, answer.verdict
             show(found)
             rows += found
     if options.json is not None:
         options.json.write_text(json.dumps([asdict(r) for r in rows], indent=1))
-    kinds = {(c.name.partition(".")[0], "swizzled" in c.name, any(r.solver for r in rows if r.call == c.name)): c for c in chosen}
-    first = {c.name: in_new_process("first", c) for c in kinds.values()}
-    cold = {c.name: in_new_process("cold", c) for c in chosen if any(r.solver for r in rows if r.call == c.name)}
+    solved = {r.call for r in rows if r.solver}
+    kinds = {(c.name.partition(".")[0], "swizzled" in c.name, c.name in solved): c for c in chosen}
+    first = {c.name: in_new_process(FIRST, c) for c in kinds.values()}
+    cold = {c.name: in_new_process(COLD, c) for c in chosen if c.name in solved}
     if version is None:
         print("\nthe peer is not installed (pip install 'tileproof[peer]'), so nothing is compared")
     return summary(rows, chosen, first, cold)

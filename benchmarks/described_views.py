@@ -14,7 +14,7 @@ import json
 import statistics
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ class Row:
     first: float
     peer_verdict: str | None = None
     peer: float | None = None
+    peer_first: float | None = None
 
     @property
     def rightly(self) -> bool | None:
@@ -61,7 +62,7 @@ class Row:
 def rightly(right: str, said: str) -> bool | None:
     if right == "open":
         return None
-    return said in {"legal": ("proved",), "illegal": ("refused", "hazard"), "hazard": ("refused", "hazard")}[right]
+    return said == "proved" if right == "legal" else said in ("refused", "hazard")
 
 
 def right_answer(entry: dict[str, Any]) -> str:
@@ -91,8 +92,10 @@ def once(entry: dict[str, Any]) -> tuple[str, float]:
 def row(entry: dict[str, Any], answer: Answer | None) -> Row:
     verdict, first = once(entry)
     here = statistics.median(once(entry)[1] for _ in range(RUNS))
-    asked = (answer.verdict, answer.ms) if answer is not None else (None, None)
-    return Row(entry["name"], right_answer(entry), verdict, here, first, *asked)
+    found = Row(entry["name"], right_answer(entry), verdict, here, first)
+    if answer is None:
+        return found
+    return replace(found, peer_verdict=answer.verdict, peer=answer.ms, peer_first=answer.first)
 
 
 def show(row: Row) -> str:
@@ -141,12 +144,16 @@ def summary(rows: list[Row], version: str | None) -> int:
         return int(bool(wrong))
     there = [r.peer for r in rows if r.peer]
     kinds = {
-        "legal views refused": [r for r in decidable if r.right == "legal" and r.peer_verdict in ("reject", "parse", "later")],
-        "illegal views accepted": [r for r in decidable if r.right == "illegal" and r.peer_verdict == "accept"],
+        "legal views refused": [
+            r for r in decidable if r.right == "legal" and r.peer_verdict in ("reject", "parse", "later")
+        ],
+        "illegal views accepted": [
+            r for r in decidable if r.right == "illegal" and r.peer_verdict == "accept"
+        ],
         "hazards accepted": [r for r in decidable if r.right == "hazard" and r.peer_verdict == "accept"],
         "internal errors": [r for r in decidable if r.peer_verdict in ("internal", "crash")],
         "time-outs": [r for r in decidable if r.peer_verdict == "timeout"],
-    }  # fmt: skip
+    }
     good = sum(bool(r.peer_rightly) for r in decidable)
     print(f"peer {version}: {good} of {len(decidable)} decided rightly", end="; ")
     print(f"median {statistics.median(there):.1f} ms, worst {max(there):.0f} ms")

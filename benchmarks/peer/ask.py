@@ -19,7 +19,8 @@ START_S = 60.0
 
 @dataclass(frozen=True)
 class Answer:
-    """What the peer found. ``ms`` is the median time of a check, ``None`` when it never got to check.
+    """What the peer found. ``ms`` is the median time of ``runs`` checks and ``first`` the time of the first one,
+    in milliseconds; ``None`` when it never got to check, the cap when it was killed.
 
     ``verdict`` is ``accept``, ``reject``, ``internal`` (an error that is no refusal), ``parse`` (its front end
     refused), ``later`` (the check accepted, generating source failed), ``timeout`` or ``crash``.
@@ -27,6 +28,7 @@ class Answer:
 
     verdict: str
     ms: float | None = None
+    first: float | None = None
     runs: int = 0
     message: str = ""
 
@@ -57,7 +59,7 @@ class Peer:
         line = self._line(process, self.cap + self.seconds)
         if line is None:
             self.stop()
-            return Answer("timeout", self.cap * 1e3)
+            return Answer("timeout", self.cap * 1e3, self.cap * 1e3, 1)
         if not line:
             self.stop()
             return Answer("crash")

@@ -13,12 +13,12 @@ from tvm_tirx.tirx.layout import ComposeLayout, R, S, TileLayout
 
 """
 
-IN_SCOPE = (
-    'tid = T.cuda.thread_idx("x")',
-    "lane = T.cuda.lane_id()",
-    "warp = T.cuda.warp_id()",
-    'blk = T.cuda.block_idx("x")',
-)
+IN_SCOPE = {
+    "tid": 'T.cuda.thread_idx("x")',
+    "lane": "T.cuda.lane_id()",
+    "warp": "T.cuda.warp_id()",
+    "blk": 'T.cuda.block_idx("x")',
+}
 INDENT = "    "
 
 
@@ -42,16 +42,15 @@ def script(entry: dict[str, Any]) -> str:
             kernel.parameters.append(f"{name}: T.int32")
     arguments = [_operand(kernel, position, o) for position, o in enumerate(entry["operands"])]
     context = entry.get("context", [])
-    text = " ".join([*arguments, *context])
+    used = _words([*arguments, *context])
     block = entry["block"]
-    launch = (
-        f"grid={32 if 'blk' in _words([text]) else 1}, block={block if isinstance(block, int) else tuple(block)}"
-    )
+    launch = f"grid={32 if 'blk' in used else 1}, block={block if isinstance(block, int) else tuple(block)}"
     instruction = f'T.ptx["{entry["opcode"]}"]'
     call = f'T.cuda.tile.apply({", ".join([instruction, *arguments])}, scope="{entry["scope"]}")'
     parameters = ", ".join(kernel.parameters) or 'unused: T.Tensor((4,), "uint32")'
-    lines = [f"T.device_entry(launch=T.cuda.LaunchConfig({launch}))", *IN_SCOPE, *kernel.body]
-    lines += _nested(context, call)
+    lines = [f"T.device_entry(launch=T.cuda.LaunchConfig({launch}))"]
+    lines += [f"{name} = {meaning}" for name, meaning in IN_SCOPE.items() if name in used]
+    lines += [*kernel.body, *_nested(context, call)]
     function = ["@T.function", f"def k({parameters}):", *(INDENT + line for line in lines)]
     return HEAD + "\n".join([*kernel.layouts, *function]) + "\n"
 
@@ -135,7 +134,7 @@ def _operand(kernel: Kernel, position: int, operand: dict[str, Any]) -> str:
     elif space == "shared":
         kernel.body.append(f'{name} = T.alloc_shared({shape}, "{dtype}", layout={layout}{alignment})')
     else:
-        kernel.body.append(f'{name} = {_allocated(f"{shape}, {_quoted(dtype)}", layout, alignment)}')
+        kernel.body.append(f"{name} = {_allocated(f'{shape}, {_quoted(dtype)}', layout, alignment)}")
     if "rearrange" in operand:
         sizes = "".join(f", {axis}={n}" for axis, n in operand.get("sizes", {}).items())
         kernel.body.append(f'V_{name} = {name}.rearrange("{operand["rearrange"]}"{sizes})')
@@ -154,9 +153,7 @@ def _allocated(declared: str, layout: str, alignment: str) -> str:
     return f'T.alloc_tensor(ty_args=[T.Tensor({declared}, scope="local", layout={layout}{alignment})])'
 
 
-def _declared_over(
-    kernel: Kernel, name: str, declared: str, alignment: str, operand: dict[str, Any]
-) -> None:
+def _declared_over(kernel: Kernel, name: str, declared: str, alignment: str, operand: dict[str, Any]) -> None:
     """A tensor declared at an element of other storage; ``align_claim`` is what the declaration says of it."""
     elements, at = operand["backing"]
     space = operand["space"]

@@ -12,7 +12,7 @@ from tests.layouts.smt import always_equal
 from tests.strategies import I, J, K, N, U, indices, points, relations
 from tileproof.layouts.evaluate import evaluate
 from tileproof.layouts.index import Index, Relation, const, maximum, minimum, select
-from tileproof.layouts.normal import decide, normal, simplify
+from tileproof.layouts.normal import decide, normal, simplify, told_apart_by
 from tileproof.layouts.swizzle import Swizzle
 from tileproof.layouts.symbols import symbol
 from tileproof.layouts.traverse import leaves, substitute
@@ -224,6 +224,25 @@ def test_a_swizzle_keeps_numbers_apart(bits: int, base: int, shift: int) -> None
     relation = 4 * swizzle.apply(one) + 12 == 4 * swizzle.apply(other) + 12
     assert decide(relation) is decide(one == other)
     assert always_equal(relation, decide(relation), bits=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "simpler"),
+    [
+        (4 * Swizzle(3, 2, 3).apply(8 * X + Y) + 12, 8 * X + Y),
+        (12 + Swizzle(2, 0, -2).apply(Swizzle(2, 3, 2).apply(X) * -4 + 1), X),
+        (X + Y, X + Y),
+        ((X ^ Y) * 4, X ^ Y),
+        ((X ^ X // 2 % 4 * 2) + 1, X ^ X // 2 % 4 * 2),  # reads a bit that it changes
+        (X // 4 * 4, X // 4),
+    ],
+    ids=repr,
+)
+def test_what_tells_variables_apart(value: Index, simpler: Index) -> None:
+    assert told_apart_by(value) is simpler
+    other = substitute(value, {X.args[0]: V, Y.args[0]: W})
+    simpler_other = substitute(simpler, {X.args[0]: V, Y.args[0]: W})
+    assert always_equal(value == other, simpler == simpler_other, bits=True)
 
 
 def test_two_swizzles_do_not_keep_numbers_apart() -> None:

@@ -53,8 +53,10 @@ def compare(call: Call) -> Comparison:
         faults.append(f"accepted, although {outcome.unbuildable}")
     elif wide:
         faults.append("accepted, although the elements of the view are torn")
-    elif outcome.unreachable and report.verdict is not Verdict.UNSUPPORTED:
-        faults.append("answered, although no thread executes it")
+    elif outcome.unreachable:
+        # What is beyond the library is so whoever reaches it.
+        if report.verdict is not Verdict.UNSUPPORTED:
+            faults.append("answered, although no thread executes it")
     else:
         faults = _faults(call, outcome, report)
     by_id: dict[str, set[Verdict]] = {}

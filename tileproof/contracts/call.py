@@ -23,6 +23,7 @@ from tileproof.layouts.evaluate import evaluate
 from tileproof.layouts.index import Index, Relation, as_relation, conjunction, const, leaf
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import normal
+from tileproof.layouts.sharpen import as_replacement, sharpen
 from tileproof.layouts.traverse import leaves
 from tileproof.layouts.view import Place, View
 
@@ -244,6 +245,11 @@ class Call:
     def here(self, expression: Any) -> Any:
         """An expression of the user's, seen by the executing thread."""
         return self.launch.seen_by(self.thread, expression)
+
+    @cached_property
+    def narrowed(self) -> dict[Leaf, Index]:
+        """The variables to which guards and assumptions give narrower bounds, with these."""
+        return as_replacement(sharpen(self.facts))
 
     @cached_property
     def reachable(self) -> Relation:

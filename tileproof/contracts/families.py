@@ -50,7 +50,7 @@ class Family:
 _FAMILIES: dict[str, Family] = {}
 
 COMMON_PARAMETERS = {
-    "index_bits": "width of the offset arithmetic, 32 or 64 bits; by default the narrowest that bounds allow"
+    "index_bits": "width of the offset arithmetic, 32 or 64 bits; by default the narrowest that bounds and guards allow"
 }
 
 

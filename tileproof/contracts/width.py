@@ -14,6 +14,7 @@ from tileproof.errors import CallError
 from tileproof.layouts.bounds import bounds
 from tileproof.layouts.index import Index
 from tileproof.layouts.normal import simplify
+from tileproof.layouts.traverse import substitute
 from tileproof.layouts.traverse import postorder
 
 
@@ -37,7 +38,7 @@ def exact_points(offset: Index) -> Iterator[Index]:
 
 
 def index_bits(call: Call, offset: Index) -> int:
-    """The width of the offset arithmetic: the caller's choice, or the narrowest that bounds allow.
+    """The width of the offset arithmetic: the caller's choice, or the narrowest that bounds and guards allow.
 
     Shared and local addresses are 32 bits wide whatever the width of the arithmetic; a wider offset is
     narrowed last, where being in bounds keeps its value.
@@ -47,7 +48,11 @@ def index_bits(call: Call, offset: Index) -> int:
         if chosen not in (32, 64):
             raise CallError(f"index_bits is 32 or 64, got {chosen!r}")
         return int(chosen)
-    return 32 if fits(offset, 32) and all(fits(p, 32) for p in exact_points(offset)) else 64
+    return 32 if _all_fit(offset) or _all_fit(substitute(offset, call.narrowed)) else 64
+
+
+def _all_fit(offset: Index) -> bool:
+    return fits(offset, 32) and all(fits(p, 32) for p in exact_points(offset))
 
 
 def wrap_points(call: Call, operand: Operand, atom: tuple[Index, ...]) -> Iterator[tuple[int, Index]]:

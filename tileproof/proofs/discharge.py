@@ -20,7 +20,7 @@ from tileproof.layouts.index import Index, Relation, conjunction, disjunction, l
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import decide, normal, told_apart_by
 from tileproof.layouts.traverse import leaves, substitute
-from tileproof.proofs.sharpen import as_replacement, conjuncts, sharpen
+from tileproof.layouts.sharpen import as_replacement, conjuncts, sharpen
 from tileproof.proofs.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -5,55 +5,104 @@ Every compound term is a ``define-fun`` of its own, so shared subterms are writt
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tileproof.layouts.index import Relation
+from tileproof.layouts.leaf import Leaf
+from tileproof.proofs.domains import bounded
 from tileproof.proofs.smt import Reading, theory_for
 
 _BOOLEAN = {"<", "<=", "=", "and", "or", "not", "xor", "bvslt", "bvsle"}
 
+Term = tuple[str, str]
+"""A term's text and its sort."""
+
+
+@dataclass(frozen=True)
+class Script:
+    """A question. ``text`` asks for a point where all relations hold and ends in ``(check-sat)``.
+
+    ``witness`` are assertions that pin variables to a known point, in the same terms. ``ranges`` are the
+    variables that the text asks for fewer values than they have (see :mod:`tileproof.proofs.domains`).
+    """
+
+    text: str
+    witness: str
+    ranges: tuple[Leaf, ...]
+
 
 class TextTerms:
-    """See :class:`tileproof.proofs.smt.Terms`; a term is its text with its sort."""
+    """See :class:`tileproof.proofs.smt.Terms`. Equal terms are one, however they came to be."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self._known: dict[tuple[str, tuple[Term, ...]], Term] = {}
 
-    def number(self, value: int, width: int | None) -> tuple[str, str]:
+    def number(self, value: int, width: int | None) -> Term:
         if width is None:
             return (str(value) if value >= 0 else f"(- {-value})"), "Int"
         return f"(_ bv{value % (1 << width)} {width})", f"(_ BitVec {width})"
 
-    def truth(self, value: bool) -> tuple[str, str]:
+    def truth(self, value: bool) -> Term:
         return ("true" if value else "false"), "Bool"
 
-    def variable(self, name: str, width: int | None) -> tuple[str, str]:
+    def variable(self, name: str, width: int | None) -> Term:
         return self._declare(name, "Int" if width is None else f"(_ BitVec {width})")
 
-    def boolean(self, name: str) -> tuple[str, str]:
+    def boolean(self, name: str) -> Term:
         return self._declare(name, "Bool")
 
-    def _declare(self, name: str, sort: str) -> tuple[str, str]:
+    def _declare(self, name: str, sort: str) -> Term:
         self.lines.append(f"(declare-const |{name}| {sort})")
         return f"|{name}|", sort
 
-    def apply(self, operator: str, *arguments: tuple[str, str]) -> tuple[str, str]:
-        if operator in ("and", "or") and len(arguments) == 1:
-            return arguments[0]
-        sort = "Bool" if operator in _BOOLEAN else arguments[-1][1]
-        name = f"t{len(self.lines)}"
-        self.lines.append(f"(define-fun {name} () {sort} ({operator} {' '.join(a[0] for a in arguments)}))")
-        return name, sort
+    def apply(self, operator: str, *arguments: Term) -> Term:
+        if operator in ("and", "or"):
+            arguments = tuple(dict.fromkeys(arguments))
+            if len(arguments) == 1:
+                return arguments[0]
+        key = (operator, arguments)
+        if key not in self._known:
+            sort = "Bool" if operator in _BOOLEAN else arguments[-1][1]
+            name = f"t{len(self.lines)}"
+            text = " ".join(argument for argument, _ in arguments)
+            self.lines.append(f"(define-fun {name} () {sort} ({operator} {text}))")
+            self._known[key] = name, sort
+        return self._known[key]
 
 
-def script(relations: list[Relation]) -> str:
-    """An SMT-LIB 2 script that asks for a point where all relations hold.
+def script(relations: list[Relation], point: Mapping[Leaf, int] | None = None) -> Script:
+    """An SMT-LIB 2 script that asks for a point where all relations hold; ``point`` is one, where known.
 
     Raises :class:`tileproof.proofs.smt.UnencodableError`.
     """
+    width, became = theory_for(relations), dict[Leaf, Leaf]()
+    if width is None:
+        narrowed, ranges = bounded(relations)
+        width = theory_for(narrowed)
+        if width is not None:
+            relations, became = narrowed, ranges
     terms = TextTerms()
-    reading = Reading(theory_for(relations), terms)
-    asserted: list[Any] = [reading.term(r) for r in relations]
-    lines = [f"(set-logic {reading.logic})", *terms.lines]
-    lines += [f"(assert {text})" for text, _ in (*reading.side, *asserted)]
-    return "\n".join([*lines, "(check-sat)", ""])
+    reading = Reading(width, terms)
+    asserted: list[Any] = [*(reading.term(r) for r in relations)]
+    asserted = [*reading.side, *asserted]
+    lines = [f"(set-logic {reading.logic})", *terms.lines, *_asserted(asserted)]
+    pinned = []
+    for variable, value in (point or {}).items():
+        asked = became.get(variable, variable)
+        if asked in reading.variables and _has(asked, value):
+            pinned.append((f"(= {reading.variables[asked][0]} {reading.number(value)[0]})", "Bool"))
+    return Script(
+        "\n".join([*lines, "(check-sat)", ""]), "\n".join(_asserted(pinned)), tuple(became.values())
+    )
+
+
+def _asserted(terms: list[Term]) -> list[str]:
+    return [f"(assert {text})" for text, _ in dict.fromkeys(terms)]
+
+
+def _has(variable: Leaf, value: int) -> bool:
+    """Whether a variable that was narrowed still has the value; if not, another of the same remainder has."""
+    return (variable.lo is None or variable.lo <= value) and (variable.hi is None or value <= variable.hi)
