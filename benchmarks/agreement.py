@@ -13,7 +13,7 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
@@ -85,10 +85,10 @@ def look(family: str, choices: Choices) -> Comparison:
 
 def chunk(job: tuple[str, int, int, int]) -> Tally:
     family, seed, first, count = job
-    tally, start = Tally(), time.perf_counter()
+    tally, start = Tally(), time.process_time()
     for number in range(first, first + count):
         tally.add(number, look(family, Choices.seeded(seed * STRIDE + number)))
-    tally.seconds = time.perf_counter() - start
+    tally.seconds = time.process_time() - start
     return tally
 
 
@@ -115,8 +115,8 @@ def minimal(family: str, seed: int, number: int, kind: str) -> str:
     choices = Choices.seeded(seed * STRIDE + number)
     look(family, choices)
 
-    def faulty(sequence: object) -> bool:
-        comparison = look(family, Choices.replayed(sequence))  # type: ignore[arg-type]
+    def faulty(sequence: Sequence[int]) -> bool:
+        comparison = look(family, Choices.replayed(sequence))
         return any(kind_of(fault) == kind for fault in comparison.faults)
 
     best = smallest(choices.drawn, faulty, rounds=600)
@@ -127,12 +127,14 @@ def minimal(family: str, seed: int, number: int, kind: str) -> str:
 def report(family: str, seed: int, tally: Tally, elapsed: float) -> None:
     each = 1e3 * tally.seconds / max(1, tally.views)
     print(f"{family}, seed {seed}: {tally.views} views in {elapsed:.1f} s,", end=" ")
-    print(f"{tally.views / elapsed:.0f} views per second, {each:.2f} ms for a view in one process")
+    print(f"{tally.views / elapsed:.0f} views per second, {each:.2f} ms of processor time for a view")
     for verdict, count in tally.verdicts.most_common():
         print(f"  {verdict:12} {count:8}  {100 * count / tally.views:6.2f} %")
-    print("  obligation            proved  refuted  undecided")
+    print("  obligation            proved  refuted  undecided  refuted of all")
     for name in sorted({*tally.proved, *tally.refuted, *tally.undecided}):
-        print(f"    {name:18} {tally.proved[name]:8} {tally.refuted[name]:8} {tally.undecided[name]:8}")
+        counts = tally.proved[name], tally.refuted[name], tally.undecided[name]
+        share = 100 * counts[1] / sum(counts)
+        print(f"    {name:18} {counts[0]:8} {counts[1]:8} {counts[2]:10} {share:13.2f} %")
     print("  hazards:", ", ".join(f"{n} {c}" for n, c in tally.hazards.most_common()) or "none")
     print("  methods:", ", ".join(f"{n} {c}" for n, c in tally.methods.most_common(12)))
     print(f"  disagreements: {sum(tally.kinds.values())}")

@@ -225,6 +225,18 @@ def _stage_of_matrices(opcode: str, n: int) -> Entry:
     }
 
 
+def _masked_row(n: int) -> Entry:
+    """A loop index with its two lowest bits cleared, as a row of swizzled memory: bits that a solver mixes."""
+    memory = _swizzled_rows([n, 32], ["(i & -4)", 0], [1, 4])
+    return _thread_load("shared", memory, [1, 4], context=[f"for i in T.serial({n})"])
+
+
+def _quadratic_start(n: int) -> Entry:
+    """A start of degree two, which is a multiple of four words, in swizzled memory."""
+    memory = _swizzled_rows([2 * n * n], ["n*(n+1)*2"], [4])
+    return _thread_load("shared", memory, [4], symbols=["n"], context=["if n >= 0", f"if n < {n}"])
+
+
 def _matrix_stage(opcode: str) -> Timed:
     return _timed(
         f"{opcode}.x4 swizzled, stage k % 3",
@@ -255,5 +267,7 @@ def calls() -> list[Timed]:
         _timed("ld.shared.v4 swizzled, row n", _guarded_row, [(64,), (1000,)], "0 <= n < {}"),
         _timed("ld.shared.v4 swizzled, row tid", _row_of_a_thread, [(32,), (128,), (1024,)], "{} threads"),
         _timed("ld.shared.v4 swizzled, stage k % 3", _stage, [(n,) for n in (8, 64, 512)], "{} rows"),
+        _timed("ld.shared.v4 swizzled, row i & -4", _masked_row, [(64,), (1000,)], "i < {}"),
+        _timed("ld.shared.v4 swizzled, at n*(n+1)*2", _quadratic_start, [(40,), (64,)], "0 <= n < {}"),
         *(_matrix_stage(o) for o in ("ldmatrix", "stmatrix")),
     ]

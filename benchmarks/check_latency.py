@@ -149,7 +149,7 @@ def load_solver() -> None:
 
 def show(rows: Sequence[Row]) -> None:
     for row in rows:
-        text = f"{row.call:34} {row.size:22} {row.warm:8.3f} {row.new:8.2f}"
+        text = f"{row.call:36} {row.size:22} {row.warm:8.3f} {row.new:8.2f}"
         if row.peer is not None:
             told = f"> {PEER_CAP_S:g} s" if row.capped else f"{row.peer:.1f}"
             text += f" {told:>10} {row.peer / row.warm:9.1f}x  {row.peer_verdict}"
@@ -244,7 +244,7 @@ def main() -> int:
             f"no call has {options.only!r} in its name; there are: {', '.join(c.name for c in calls())}"
         )
     version = None if options.no_peer else installed()
-    print(f"{'call':34} {'size':22} {'warm ms':>8} {'new ms':>8}", end="")
+    print(f"{'call':36} {'size':22} {'warm ms':>8} {'new ms':>8}", end="")
     print(f" {'peer ms':>10} {'ratio':>10}  peer {version}" if version else "")
     rows: list[Row] = []
     with Peer(PEER_CAP_S, PEER_RUNS, PEER_SECONDS) as peer:

@@ -2,7 +2,7 @@
 
     python benchmarks/described_views.py [--only TEXT] [--json FILE]
 
-``here`` is the median of repeated checks of the same views, ``first`` the first one in a process that has
+The time is the median of repeated checks of the same views; ``first`` is the first one, in a process that has
 checked others before. With the optional group ``peer`` installed the peer is asked about each view in the
 same run. Exits with 1 when a view is decided wrongly or takes more than a tenth of the peer's time.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import sys
 import time
@@ -74,32 +75,50 @@ def right_answer(entry: dict[str, Any]) -> str:
     return "hazard" if entry["kind"] == "hazard" else "illegal"
 
 
-def once(entry: dict[str, Any]) -> tuple[str, float]:
-    """The verdict on a view, and the milliseconds that the check took; building the views is not counted."""
+@dataclass(frozen=True)
+class Timing:
+    """A verdict, the first time of a check and the median of the further ones, in milliseconds."""
+
+    verdict: str
+    first: float
+    here: float
+
+
+def timed(entry: dict[str, Any]) -> Timing:
+    """Check the views of an entry again and again; building them is not counted."""
     start = time.perf_counter()
     try:
         opcode, operands, keywords = build(entry)
-        start = time.perf_counter()
-        report = tp.check(opcode, *operands, **keywords)
     except TileproofError:
-        # What is no view or no opcode at all is refused before there is anything to prove.
-        return "refused", (time.perf_counter() - start) * 1e3
-    elapsed = (time.perf_counter() - start) * 1e3
+        # What is no view at all is refused before there is anything to check.
+        return Timing("refused", *[(time.perf_counter() - start) * 1e3] * 2)
+    times = []
+    verdict = ""
+    for _ in range(RUNS + 1):
+        start = time.perf_counter()
+        try:
+            verdict = told(tp.check(opcode, *operands, **keywords))
+        except TileproofError:
+            verdict = "refused"
+        times.append((time.perf_counter() - start) * 1e3)
+    return Timing(verdict, times[0], statistics.median(times[1:]))
+
+
+def told(report: tp.Report) -> str:
     said = {tp.Verdict.PROVED: "hazard" if report.hazards else "proved", tp.Verdict.REFUTED: "refused"}
-    return said.get(report.verdict, report.verdict.name.lower()), elapsed
+    return said.get(report.verdict, report.verdict.name.lower())
 
 
 def row(entry: dict[str, Any], answer: Answer | None) -> Row:
-    verdict, first = once(entry)
-    here = statistics.median(once(entry)[1] for _ in range(RUNS))
-    found = Row(entry["name"], right_answer(entry), verdict, here, first)
+    timing = timed(entry)
+    found = Row(entry["name"], right_answer(entry), timing.verdict, timing.here, timing.first)
     if answer is None:
         return found
     return replace(found, peer_verdict=answer.verdict, peer=answer.ms, peer_first=answer.first)
 
 
 def show(row: Row) -> str:
-    mark = "" if row.rightly is not False else "  WRONG HERE"
+    mark = "" if row.rightly is not False else "  not right"
     text = f"{row.name[:52]:52} {row.right:8} {row.verdict:11} {row.here:8.2f} {row.first:8.2f}"
     if row.peer_verdict is None:
         return text + mark
@@ -133,36 +152,53 @@ def main() -> int:
 
 def summary(rows: list[Row], version: str | None) -> int:
     decidable = [r for r in rows if r.rightly is not None]
-    wrong = [r.name for r in decidable if not r.rightly]
+    right = [r for r in decidable if r.rightly]
+    silent = [r for r in decidable if r.verdict in ("undecided", "unsupported")]
+    wrong = [r for r in decidable if r not in right and r not in silent]
     times = [r.here for r in rows]
-    print(f"\nhere: {len(decidable) - len(wrong)} of {len(decidable)} decided rightly", end="; ")
-    print(f"median {statistics.median(times):.2f} ms, worst {max(times):.2f} ms")
-    if wrong:
-        print("  wrongly:", "; ".join(wrong))
+    print(f"\nhere: {len(right)} of {len(decidable)} decided rightly, {len(wrong)} wrongly", end="")
+    print(f"; median {statistics.median(times):.2f} ms, worst {max(times):.2f} ms")
+    for r in (*wrong, *silent):
+        print(f"  {r.name}: {r.right}, said {r.verdict}")
     if version is None:
         print("the peer is not installed (pip install 'tileproof[peer]')")
         return int(bool(wrong))
+    asked = [r for r in decidable if r.peer_verdict is not None]
     there = [r.peer for r in rows if r.peer]
-    kinds = {
-        "legal views refused": [
-            r for r in decidable if r.right == "legal" and r.peer_verdict in ("reject", "parse", "later")
-        ],
-        "illegal views accepted": [
-            r for r in decidable if r.right == "illegal" and r.peer_verdict == "accept"
-        ],
-        "hazards accepted": [r for r in decidable if r.right == "hazard" and r.peer_verdict == "accept"],
-        "internal errors": [r for r in decidable if r.peer_verdict in ("internal", "crash")],
-        "time-outs": [r for r in decidable if r.peer_verdict == "timeout"],
-    }
-    good = sum(bool(r.peer_rightly) for r in decidable)
-    print(f"peer {version}: {good} of {len(decidable)} decided rightly", end="; ")
-    print(f"median {statistics.median(there):.1f} ms, worst {max(there):.0f} ms")
-    print("  " + ", ".join(f"{len(found)} {kind}" for kind, found in kinds.items()))
-    slow = [r for r in rows if r.slow]
-    print(f"{len(slow)} of {len(there)} views take more than a tenth of the peer's time")
-    for r in sorted(slow, key=lambda r: -r.here / (r.peer or 1)):
-        print(f"  {r.name[:52]:52} {r.here:8.2f} ms against {r.peer:8.2f} ms")
+    good = sum(bool(r.peer_rightly) for r in asked)
+    print(f"peer {version}: {good} of {len(asked)} decided rightly", end="")
+    print(f"; median {statistics.median(there):.2f} ms, worst {max(there):.0f} ms")
+    print("  " + ", ".join(f"{n} {what}" for what, n in faults(asked).items()))
+    slow = compare("repeated checks", [(r, r.here, r.peer) for r in rows if r.peer])
+    compare("first checks of a view", [(r, r.first, r.peer_first) for r in rows if r.peer and r.peer_first])
     return int(bool(wrong or slow))
+
+
+def faults(rows: list[Row]) -> dict[str, int]:
+    """What the peer gets wrong, by kind."""
+
+    def count(right: str, *verdicts: str) -> int:
+        return sum(r.right == right and r.peer_verdict in verdicts for r in rows)
+
+    return {
+        "legal refused": count("legal", "reject", "parse", "later"),
+        "illegal accepted": count("illegal", "accept"),
+        "hazards accepted": count("hazard", "accept"),
+        "internal errors": sum(r.peer_verdict in ("internal", "crash") for r in rows),
+        "time-outs": sum(r.peer_verdict == "timeout" for r in rows),
+    }
+
+
+def compare(what: str, times: list[tuple[Row, float, float | None]]) -> int:
+    """Print how the times compare; the number of views that take more than a tenth of the peer's time."""
+    ratios = sorted((((there or 0.0) / here, row) for row, here, there in times), key=lambda r: r[0])
+    slow = [(ratio, row) for ratio, row in ratios if ratio < RATIO]
+    mean = math.exp(statistics.fmean(math.log(ratio) for ratio, _ in ratios))
+    print(
+        f"{what}: {mean:.1f} times as fast in the geometric mean, least {ratios[0][0]:.1f} ({ratios[0][1].name})"
+    )
+    print(f"  {len(slow)} of {len(ratios)} take more than a tenth of the peer's time")
+    return len(slow)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -18,6 +19,8 @@ import typer
 from tileproof.errors import InternalError, TileproofError
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from tileproof.report.outcome import Outcome
     from tileproof.report.sections import Section
 
@@ -39,6 +42,14 @@ class Hazards(StrEnum):
     WARN = "warn"
     ERROR = "error"
     IGNORE = "ignore"
+
+
+class Solver(StrEnum):
+    """Who answers the questions of a certificate again."""
+
+    CVC5 = "cvc5"
+    Z3 = "z3"
+    BITWUZLA = "bitwuzla"
 
 
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="Specs (.toml) or Python programs (.py).")]
@@ -79,6 +90,10 @@ def check(
         Hazards | None,
         typer.Option(help="What to do about hazards; by default what each call says, or warn."),
     ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write a certificate of each verdict into this folder."),
+    ] = None,
 ) -> None:
     """Prove every call of specs or Python programs. A Python program is run."""
     if json and sarif:
@@ -96,7 +111,37 @@ def check(
             typer.echo(sarif_text(outcomes))
         else:
             _show_outcomes(outcomes)
+        if certificate is not None:
+            _write_certificates(outcomes, certificate)
         raise typer.Exit(exit_code(outcomes))
+
+
+@app.command()
+def audit(
+    certificates: Annotated[
+        list[Path], typer.Argument(metavar="CERT", help="Certificates (.json), or folders of them.")
+    ],
+    solver: Annotated[Solver, typer.Option(help="Who answers again.")] = Solver.CVC5,
+    json: Annotated[bool, typer.Option("--json", help="Write the answers as JSON.")] = False,
+) -> None:
+    """Ask a solver every question of certificates again, from their text alone.
+
+    Exit codes: 0 confirmed, 1 contradicted, 2 no certificate or changed since, 3 not confirmed.
+    """
+    with _ended_well():
+        from tileproof.proofs.solvers import version
+        from tileproof.report import audited as report
+
+        version(solver.value)
+        results = [report.audited(path, solver.value) for path in report.certificates_in(certificates)]
+        for result in results:
+            if result.error is not None:
+                _complain(result.error)
+        if json:
+            typer.echo(report.audits_json(results))
+        else:
+            _show(lambda: report.audits_view(results), lambda: report.audits_text(results))
+        raise typer.Exit(report.exit_code(results))
 
 
 @app.command()
@@ -203,25 +248,43 @@ def _outcome(path: Path, hazards: Hazards | None) -> Outcome:
         return Outcome(str(path), (), str(error))
 
 
-def _show_outcomes(outcomes: Sequence[Outcome]) -> None:
-    from rich.console import Console
+def _write_certificates(outcomes: Sequence[Outcome], folder: Path) -> None:
+    """One file for each call, by the name of its file and its number in it."""
+    from tileproof.proofs.certificate import certificate_text
+    from tileproof.report.whole import write_whole
 
+    folder.mkdir(parents=True, exist_ok=True)
+    numbers: Counter[str] = Counter()
+    written = 0
+    for outcome in outcomes:
+        name = Path(outcome.file).name
+        for checked in outcome.checked:
+            numbers[name] += 1
+            if checked.report.findings:
+                write_whole(folder / f"{name}-{numbers[name]}.json", certificate_text(checked.report))
+                written += 1
+    _complain(f"{written} certificate{'s' if written != 1 else ''} written to {folder}")
+
+
+def _show_outcomes(outcomes: Sequence[Outcome]) -> None:
     from tileproof.report.outcome import outcomes_text, outcomes_view
 
-    console = Console(highlight=False, emoji=False)
-    if console.is_terminal:
-        console.print(outcomes_view(outcomes))
-    elif any(outcome.checked for outcome in outcomes):
-        typer.echo(outcomes_text(outcomes))
+    if any(outcome.checked for outcome in outcomes):
+        _show(lambda: outcomes_view(outcomes), lambda: outcomes_text(outcomes))
 
 
 def _show_sections(sections: Sequence[Section]) -> None:
-    from rich.console import Console
-
     from tileproof.report.sections import sections_text, sections_view
+
+    _show(lambda: sections_view(sections), lambda: sections_text(sections))
+
+
+def _show(view: Callable[[], RenderableType], text: Callable[[], str]) -> None:
+    """Colour on a terminal, plain text elsewhere."""
+    from rich.console import Console
 
     console = Console(highlight=False, emoji=False)
     if console.is_terminal:
-        console.print(sections_view(sections))
+        console.print(view())
     else:
-        typer.echo(sections_text(sections))
+        typer.echo(text())

@@ -121,7 +121,7 @@ def _axis(name: str) -> str:
 
 def _operand(kernel: Kernel, position: int, operand: dict[str, Any]) -> str:
     """Declares the tensor of an operand; the expression that selects the operand's view of it."""
-    name = operand.get("name", f"A{position}")
+    name: str = operand.get("name", f"A{position}")
     space, dtype = operand["space"], operand.get("dtype", "uint32")
     layout = f"L_{name}"
     kernel.layouts.append(f"{layout} = {_layout(operand)}")

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import tileproof as tp
+from tileproof.layouts.index import IndexLike
 from tileproof.layouts.layout import S, Spec, TileLayout
 from tileproof.layouts.swizzle import Swizzle
 from tileproof.layouts.tensor import Tensor
-from tileproof.layouts.view import ViewOperations
+from tileproof.layouts.view import View, ViewOperations
 from tileproof.proofs.report import Report
 from tileproof.proofs.verdict import Finding
 
@@ -50,6 +51,16 @@ def memory(
     """Memory with the given strides, by default compact."""
     layout = _layout(shape, strides, extra, swizzle)
     return tp.tensor(name, shape, f"b{bits}", space, layout=layout, align=align)
+
+
+def words_from(start: IndexLike, count: int = 4, size: int = 4096, bits: int = 32) -> View:
+    """``count`` words of a long array."""
+    return memory((size,), bits=bits)[start : start + count]
+
+
+def one(bits: int = 32) -> Tensor:
+    """A single register."""
+    return registers((1,), bits=bits)
 
 
 @dataclass(frozen=True)

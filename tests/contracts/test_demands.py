@@ -52,8 +52,8 @@ def warps(
     return on(regs, memory((extent, 32, 4)), scope=scope, **keywords)
 
 
-def clusters(extents: tuple[int, ...], axes: tuple[Any, ...], **keywords: Any) -> Any:
-    shape = (*extents, 1, 32, 4)
+def clusters(extents: tuple[int, ...], axes: tuple[Any, ...], lane: int = 32, **keywords: Any) -> Any:
+    shape = (*extents, 1, lane, 4)
     strides = (*(1 @ a for a in axes), 0, 1 @ laneid, 1)
     return on(registers(shape, strides), memory(shape), scope="cluster", **keywords)
 
@@ -81,6 +81,8 @@ CONVERGED = [
     ("loop to the lane", lanes(active=G < warpid, block=96), lanes(active=G < laneid), {"lane": 0, "symbols": {"g": 0}}),
     ("value of a single thread", lanes(1, block=1, active=X < 3), lanes(2, block=2, active=X < 3), {"lane": 1}),
     ("assumed value", lanes(active=X < 3, assume=X == 2), lanes(active=X < 3, assume=X <= 3), {"symbols": {"x": 3, "x'": 0}}),
+    ("assumed of lanes that are there", lanes(16, active=laneid < 16, assume=laneid < 16), lanes(active=laneid < 16, assume=laneid < 16), {"lane": 16}),
+    ("assumed of threads that are there", lanes(active=tx < 32 * G, assume=tx < 96, block=96), lanes(active=tx < G, assume=tx < G, block=96), {"lane": 1, "symbols": {"g": 1}}),
     ("row of a block", lanes(16, active=ty % 2 == 0, block=(16, 4)), lanes(17, active=ty % 2 == 0, block=(16, 4)), {"lane": 16}),
     # Wider scopes, one element for each lane of each warp.
     ("64 of 128", warps(2, active=tx < 64, block=128), warps(3, active=tx < 64, block=128), {"warp": 2, "lane": 0}),
@@ -124,6 +126,19 @@ CONVERGED = [
     ("cluster", clusters((2,), (cbx,), cluster=2), clusters((2,), (cbx,), cluster=2, active=cbx == 0), {"warp": 0, "lane": 0}),
     ("value of a cluster", clusters((2,), (cbx,), cluster=2, active=U < 3),
      clusters((2,), (cbx,), cluster=2, active=C < 3), {"symbols": {"c": 3, "c'": 0}}),
+    ("value of a warp in two CTAs", clusters((2,), (cbx,), cluster=2, active=U < 3),
+     clusters((2,), (cbx,), cluster=2, active=W < 3), {"symbols": {"w": 3, "w'": 0}}),
+    ("value of a thread in two CTAs", clusters((2,), (cbx,), 1, cluster=2, block=1, active=U < 3),
+     clusters((2,), (cbx,), 1, cluster=2, block=1, active=X < 3), {"symbols": {"x": 3, "x'": 0}}),
+    ("a CTA of a cluster", warps(1, cluster=2, active=cbx == 0), warps(1, cluster=2, active=(cbx == 0) & (tx < 31)), {"lane": 31}),
+    ("every fourth lane", lanes(8, 4, 1, active=laneid % 4 == 1), lanes(8, 4, 1, active=(laneid % 4 == 1) & (laneid < 29)), {"lane": 29}),
+    ("first warp of the second warpgroup", warps(4, scope="warpgroup", block=256, active=wgid == 1),
+     warps(4, scope="warpgroup", block=256, active=warpid == 4), {"warp": 5}),
+    ("two warps are no warpgroup", warps(4, scope="warpgroup", block=128), warps(2, scope="warpgroup", block=64), {"warp": 3, "lane": 31}),
+    ("nor are the last three", warps(3, scope="warpgroup", block=256, active=wid_in_wg < 3),
+     warps(3, scope="warpgroup", block=224, active=wgid == 1), {"warp": 7, "lane": 31}),
+    ("whatever a predicate says", warps(4, scope="warpgroup", block=128, pred=laneid < 0),
+     warps(3, scope="warpgroup", block=96, pred=laneid < 0), {"warp": 3, "lane": 31}),
 ]  # fmt: skip
 COLLECTIVE = [
     ("every second lane", one_matrix(active=warpid % 2 == 0, block=96), one_matrix(active=laneid % 2 == 0), {"lane": 1}),
@@ -148,6 +163,7 @@ COVERED = [
     ("first lane left out", lanes(16, 1, 16, active=laneid >= 16), lanes(15, 1, 17, active=laneid >= 16), {"lane": 16}),
     ("without a guard", lanes(32), lanes(31), {"lane": 31, "needed": "a group (lane) of extents (31,) that has the thread"}),
     ("between lanes", lanes(16, 2, active=laneid % 2 == 0), lanes(16, 2, active=laneid >= 0 * tx), {"lane": 1}),
+    ("assumed number of lanes", lanes(16, active=laneid < 4 * G, assume=G == 4), lanes(16, active=laneid < 4 * G, assume=G == 5), {"lane": 16}),
     ("warp left out", warps(2, active=tx < 64, block=128), warps(1, active=tx < 64, block=128), {"warp": 1, "lane": 0}),
     ("partial warp left out", warps(2, block=64), warps(2, block=65), {"warp": 2, "lane": 0}),
     ("warp of a warpgroup left out", warps(4, scope="warpgroup", block=256), warps(3, scope="warpgroup", block=256), {"warp": 3}),
@@ -193,6 +209,26 @@ def test_threads(case: Neighbours) -> None:
 )
 def test_both(setup: Any, fails: set[str]) -> None:
     assert failing(check("ld.global.v4.b32", setup)) == fails
+
+
+def test_unevenly_spaced_threads_are_not_supported() -> None:
+    """An honest non-answer: the call may be right."""
+    regs = tp.tensor(
+        "R", (16, 4), "b32", "registers", layout=tp.TileLayout(tp.S[(8, 2, 4) : (4 @ laneid, 1 @ laneid, 1)])
+    )
+    setup = on(regs, memory((16, 4)), scope="warp")
+    report = check("ld.global.v4.b32", setup, active=laneid % 4 < 2)
+    assert report.verdict is tp.Verdict.UNSUPPORTED
+    assert "0, 1, 4, 5, 8" in report.reason
+    assert "not evenly spaced" in report.reason
+    assert check("ld.global.v4.b32", setup).verdict is tp.Verdict.REFUTED
+
+
+def test_whole_warpgroups_need_no_demand_of_their_own() -> None:
+    for block, count in ((128, 1), (256, 1), (160, 2)):
+        report = check("ld.global.v4.b32", warps(4, scope="warpgroup", block=block, active=wgid == 0))
+        assert report.verdict is PROVED
+        assert sum(f.obligation.id == "ld.converged" for f in report.findings) == count
 
 
 def test_the_reaching_thread_is_told() -> None:

@@ -28,6 +28,7 @@ from tileproof.layouts.traverse import leaves
         ((8, 4, 2), (8, 4, 2), 64, 2),
         ([16, 64], (16, 64, 1), 1024, 32),
         (1024, (1024, 1, 1), 1024, 32),
+        ((1, 1, 64), (1, 1, 64), 64, 2),
     ],
 )
 def test_block(block: Any, shape: tuple[int, int, int], threads: int, warps: int) -> None:
@@ -44,6 +45,9 @@ def test_block(block: Any, shape: tuple[int, int, int], threads: int, warps: int
         (16, [("cta_x", 16)]),
         ((2, 4), [("cta_y", 4), ("cta_x", 2)]),
         ((1, 4), [("cta_y", 4), ("cta_x", 1)]),
+        ((1, 2), [("cta_y", 2), ("cta_x", 1)]),
+        ((2, 1), [("cta_x", 2)]),
+        ((2, 2, 2), [("cta_z", 2), ("cta_y", 2), ("cta_x", 2)]),
         ((2, 2, 3), [("cta_z", 3), ("cta_y", 2), ("cta_x", 2)]),
         ((1, 1, 3), [("cta_z", 3), ("cta_y", 1), ("cta_x", 1)]),
     ],
@@ -67,6 +71,7 @@ def test_cluster_axes(cluster: Any, axes: list[tuple[str, int]]) -> None:
         ({"block": None}, "block must be one to three positive integers, got None"),
         ({"block": 1025}, "block=1025 has 1025 members; at most 1024 are possible"),
         ({"block": (32, 33)}, r"block=\(32, 33\) has 1056 members; at most 1024 are possible"),
+        ({"block": (1, 1, 65)}, r"block=\(1, 1, 65\) has 65 threads along z; at most 64 are possible"),
         ({"cluster": 0}, "cluster must be one to three positive integers, got 0"),
         ({"cluster": 17}, "cluster=17 has 17 members; at most 16 are possible"),
         ({"cluster": (4, 5)}, "has 20 members; at most 16 are possible"),
@@ -97,7 +102,7 @@ def test_guards_and_assumptions() -> None:
     assert Launch.of(assume=()).assumptions == ()
 
 
-BLOCKS = [(32,), (16, 4), (5, 3, 7), (1, 64), (128, 1, 2), (7,), (256,)]
+BLOCKS = [(32,), (16, 4), (5, 3, 7), (1, 64), (128, 1, 2), (8, 2, 2), (7,), (256,)]
 
 
 @pytest.mark.parametrize("block", BLOCKS)
@@ -134,6 +139,20 @@ def test_who_exists(block: tuple[int, ...]) -> None:
         assert evaluate(exists, {warp.args[0]: w, lane.args[0]: l}) == right
 
 
+def test_defaults() -> None:
+    for launch in (Launch(), Launch.of()):
+        assert (launch.block, launch.cluster, launch.assumptions) == ((32, 1, 1), None, ())
+        assert launch.active is truth(True)
+    assert Thread(const(1), const(2)).cta == (const(0),) * 3
+
+
+@pytest.mark.parametrize(("threads", "warps", "lanes"), [(1, 1, 1), (20, 1, 20), (31, 1, 31), (32, 1, 32), (33, 2, 32), (96, 3, 32)])
+def test_anyone_has_the_numbers_of_a_block(threads: int, warps: int, lanes: int) -> None:
+    anyone = Launch.of(threads).thread()
+    bounds = [(v.lo, v.hi) for v in leaves(anyone.warp, anyone.lane)]
+    assert bounds == [(0, warps - 1), (0, lanes - 1)]
+
+
 def test_anyone_of_a_full_block_exists() -> None:
     assert decide(Launch.of(64).exists(Launch.of(64).thread())).value is True
     assert decide(Launch.of(63).exists(Launch.of(63).thread())).value is None
@@ -142,6 +161,7 @@ def test_anyone_of_a_full_block_exists() -> None:
 def test_threads_are_told_apart() -> None:
     launch = Launch.of(64, cluster=(2, 3))
     first, second = launch.thread(), launch.thread(1)
+    assert launch.cta() == launch.cta(0) == first.cta
     variables = leaves(*(first.warp, first.lane, *first.cta)) + leaves(
         *(second.warp, second.lane, *second.cta)
     )
@@ -168,8 +188,10 @@ def test_seen_by() -> None:
 
 def test_a_symbol_named_like_a_number_stays_itself() -> None:
     launch = Launch.of(64)
-    lane, warp = tp.symbol("lane", 0, 3), tp.symbol("warp", 0, 3)
-    assert launch.seen_by(Thread(const(1), const(5)), lane + warp) is lane + warp
+    someone, other = Thread(const(1), const(5)), launch.thread(1)
+    for expression in (tp.symbol("lane", 0, 3) + tp.symbol("warp", 0, 3), tp.symbol("tx", 0, 3) * 2, other.lane + other.warp):
+        assert launch.seen_by(someone, expression) is expression
+    assert launch.seen_by(someone, other.lane + tx) is other.lane + 37
 
 
 @pytest.mark.parametrize(

@@ -80,13 +80,13 @@ def test_exact_points(offset: Index, exact: list[Index]) -> None:
     assert offset.uid not in {p.uid for p in found}
 
 
-def load(start: Any, **parameters: Any) -> Call:
+def load(start: Any, active: Any = None, assume: Any = (), **parameters: Any) -> Call:
     array = memory((1 << 62,), bits=8)[start : start + 1]
     call = Call(
         resolve("ld.global.b8"),
         (registers((1,), bits=8).as_view(), array),
         "thread",
-        Launch.of(),
+        Launch.of(active=active, assume=assume),
         parameters,
         family="ld",
     )
@@ -117,6 +117,19 @@ def test_narrowest_width_that_bounds_allow(start: Index, bits: int) -> None:
     assert index_bits(load(start), simplify(start)) == bits
     for chosen in (32, 64):
         assert index_bits(load(start, index_bits=chosen), simplify(start)) == chosen
+
+
+def test_guards_and_assumptions_narrow_the_width() -> None:
+    a = tp.symbol("a")
+    for keywords, bits in (
+        ({}, 64),
+        ({"active": (a >= 0) & (a < 2**31)}, 32),
+        ({"active": (a >= 0) & (a <= 2**31)}, 64),
+        ({"active": a >= 0, "assume": a < 2**31}, 32),
+    ):
+        call = load(a, **keywords)
+        assert index_bits(call, simplify(a)) == bits
+        assert index_bits(call, simplify(a // 3)) == bits
 
 
 @pytest.mark.parametrize("chosen", [0, 16, 31, 128, "32", -32, 32.5])

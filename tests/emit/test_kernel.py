@@ -427,7 +427,7 @@ def test_the_variable_of_a_loop_ends_with_it() -> None:
 @pytest.mark.parametrize(
     "text",
     ["", ";", "bar.sync 0", "bar.sync 0; bar.sync 1;", "// nothing;", "bar.sync 0; // all", "/**/;",
-     "{ exit; }", ".reg;", "$label:", "@%p;"],
+     "{ exit; }", ".reg;", "$label:", "@%p;", "label: bra label;", "label: ret;"],
 )  # fmt: skip
 def test_raw_takes_one_instruction(text: str) -> None:
     with pytest.raises(CallError, match="raw takes one PTX instruction"):
@@ -642,6 +642,17 @@ def test_arguments_that_keep_what_was_proved_with(arguments: tuple[Any, ...]) ->
 def test_arguments_that_break_what_was_proved_with(arguments: tuple[Any, ...], grid: Any, words: str) -> None:
     with pytest.raises(LaunchError, match=words):
         checked().launch(*arguments, grid=grid)
+
+
+@pytest.mark.parametrize("most", [4096, None])
+def test_an_array_is_as_large_as_its_strides_reach(most: int | None) -> None:
+    k = Kernel("pitched", block=32)
+    ld = k.scalar("ld", 16, most, multiple_of=4)
+    a = k.parameter("A", (32, 16), "float32", layout=TileLayout(S[(32, 16) : (ld, 1)]))
+    k.apply(V4, k.registers("words", (4,), "float32").view("uint32"), a[tx, 12:16].view("uint32"))
+    host.check_arguments(k.definition, (20, np.zeros(31 * 20 + 16, np.float32)), 1)
+    with pytest.raises(LaunchError, match="A: needed at least 2544 bytes, found 2540 bytes"):
+        host.check_arguments(k.definition, (20, np.zeros(31 * 20 + 15, np.float32)), 1)
 
 
 def test_a_launch_hands_checked_arguments_to_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,9 @@ from tileproof.layouts.evaluate import evaluate, evaluate_array
 from tileproof.layouts.index import Relation, conjunction, leaf, truth
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import decide
+from tileproof.layouts.sharpen import as_replacement, conjuncts, sharpen
 from tileproof.layouts.symbols import symbol
 from tileproof.layouts.traverse import leaves, substitute
-from tileproof.layouts.sharpen import as_replacement, conjuncts, sharpen
 
 X = symbol("x", -20, 20)
 Y = symbol("y", -3, 9)

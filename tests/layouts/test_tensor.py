@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from tileproof.errors import LayoutError
+from tileproof.layouts.axes import m
 from tileproof.layouts.bounds import congruence
 from tileproof.layouts.dtypes import BITS, dtype_bits, dtype_name
+from tileproof.layouts.evaluate import evaluate
 from tileproof.layouts.index import const
-from tileproof.layouts.layout import S, TileLayout
+from tileproof.layouts.layout import R, S, TileLayout
 from tileproof.layouts.normal import simplify
 from tileproof.layouts.swizzle import Swizzle
 from tileproof.layouts.symbols import symbol
@@ -83,7 +85,31 @@ def test_sizes_without_bounds() -> None:
     free = symbol("free", 1)
     t = tensor("A", (free, 8), "uint16")
     assert t.storage.size is simplify(16 * free)
-    assert tensor("A", (free, 8), "uint16", layout="(free,8):(10,1)").storage.size is None
+    assert tensor("A", (free, 8), "uint16", "shared", layout="(free,8):(10,1)").storage.size is None
+
+
+LD = symbol("ld", 0, 4096)
+
+
+@pytest.mark.parametrize("ld", [8, 11, 64])
+@pytest.mark.parametrize("swizzle", [None, Swizzle(3, 0, 3), Swizzle(2, 1, -2)])
+@pytest.mark.parametrize(
+    "spec", [S[(5, 8) : (LD, 1)], S[(5, 8) : (LD, 1)] + R[3 : 2 * LD] + 7, S[(5, 8) : (1, LD)] + LD]
+)
+def test_symbolic_strides_need_what_they_reach_and_no_more(spec: Any, swizzle: Any, ld: int) -> None:
+    t = tensor("A", (5, 8), "float32", layout=TileLayout(spec, swizzle))
+    replicas = [const(int(f.extent) - 1) for f in spec.replicas]
+    values = {LD.args[0]: ld}
+    reached = max(
+        evaluate(t.layout.place(t.shape, [const(i), const(j)], replicas)[m], values)
+        for i in range(5)
+        for j in range(8)
+    )
+    assert t.storage.size is not None
+    size = evaluate(t.storage.size, values)
+    assert size == 4 * (reached + 1) if swizzle is None else 0 <= size - 4 * (reached + 1) < 4 * 64
+    assert tensor("A", (5, 8), "float32", layout=TileLayout(S[(5, 8) : (-LD, 1)] + 4 * 4096)).storage.size is not None
+    assert tensor("A", (5, 8), "float32", layout=TileLayout(S[(5, 8) : (symbol("s"), 1)])).storage.size is None
 
 
 def test_a_swizzle_in_bytes_is_turned_into_elements() -> None:

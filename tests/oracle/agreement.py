@@ -106,7 +106,7 @@ def _faults(call: Call, outcome: Outcome, report: tp.Report) -> list[str]:
             ]
     if not stopped:
         faults += _replays(call, misled, report)
-        faults += _hazards(outcome, report, strict=not fails)
+        faults += _hazards(outcome, report, strict=not fails and not refuted)
     return faults
 
 

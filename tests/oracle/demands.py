@@ -136,7 +136,9 @@ class _Judgement:
             fails = fails & where
         if fails.any():
             point = np.unravel_index(int(np.argmax(fails)), fails.shape) if fails.ndim else ()
-            self.failing[name] = {k: int(v) for k, v in zip(self._axis_names, point, strict=False)}
+            values = dict(zip(self._axis_names, map(int, point), strict=False))
+            values |= {s.name: s.values[values[s.name]] for s in self.call.symbols if s.name in values}
+            self.failing[name] = values
 
     @cached_property
     def _axis_names(self) -> list[str]:
@@ -287,6 +289,12 @@ class _Judgement:
         there = there.transpose(order).reshape(*sizes, *full[self.symbols :])
         words = words.transpose(order).reshape(there.shape)
         grid, per_warp, per_thread = sizes
+        if call.space == "local":
+            # Local memory is the thread's own.
+            rows = there.reshape(-1, prod(there.shape[5:])), words.reshape(-1, prod(there.shape[5:]))
+            if collides(*rows, width):
+                self.hazards["write-conflict"] = {}
+            return
         threads = there.shape[3:]
         conflict = collides(there.reshape(-1, prod(threads)), words.reshape(-1, prod(threads)), width)
         if per_thread > 1:

@@ -98,7 +98,7 @@ TWO_MEANINGS = [
 @pytest.mark.parametrize(("name", "operands", "keywords"), TWO_MEANINGS, ids=[t[0] for t in TWO_MEANINGS])
 def test_a_symbol_declared_twice(name: str, operands: Any, keywords: dict[str, Any]) -> None:
     with pytest.raises(
-        CallError, match="the symbol n is declared twice, as .*; declare it once and use that object"
+        CallError, match=r"the symbol n is declared twice, as .*; declare it once and use that object"
     ):
         check(LOAD, *operands, **keywords)
 

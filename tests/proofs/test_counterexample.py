@@ -213,10 +213,10 @@ def test_a_budget_that_runs_out_leaves_a_true_counterexample() -> None:
 def test_a_model_that_does_not_replay_is_never_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     i = tp.symbol("i", 0, 7)
     view = memory((64,))[2 * i : 2 * i + 4]
-    monkeypatch.setattr(counterexample, "cheap_counterexample", lambda q: {v: 2 for v in ordered(q)})
+    monkeypatch.setattr(counterexample, "cheap_counterexample", lambda q: dict.fromkeys(ordered(q), 2))
     with pytest.raises(InternalError, match=r"ld\.aligned: the counterexample .*'i': 2.* does not replay"):
         tp.check("ld.global.v4.b32", registers((4,)), view)
-    monkeypatch.setattr(counterexample, "cheap_counterexample", lambda q: {v: 1 for v in ordered(q)})
+    monkeypatch.setattr(counterexample, "cheap_counterexample", lambda q: dict.fromkeys(ordered(q), 1))
     with pytest.raises(InternalError, match="does not replay"):
         tp.check("ld.global.v4.b32", registers((4,)), view, active=i > 2)
 
@@ -295,12 +295,8 @@ def test_what_the_demand_does_not_mention_is_at_its_simplest() -> None:
 def test_the_thread_that_fails_is_told() -> None:
     example = refusal(registers((4,)), memory((4096,))[4 * tx + tx // 70 : 4 * tx + tx // 70 + 4], block=96)
     assert (example.warp, example.lane, example.byte_address) == (2, 6, 4 * (4 * 70 + 1))
-    example = refusal(
-        registers((4,)),
-        memory((4096,))[4 * warpid + laneid // 31 * 2 :][0:4]
-        if False
-        else memory((4096,))[laneid // 31 * 2 : laneid // 31 * 2 + 4],
-    )
+    last = laneid // 31 * 2
+    example = refusal(registers((4,)), memory((4096,))[last : last + 4])
     assert (example.lane, example.byte_address) == (31, 8)
 
 

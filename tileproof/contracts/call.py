@@ -20,9 +20,10 @@ from tileproof.errors import CallError, LayoutError
 from tileproof.layouts import axes
 from tileproof.layouts.axes import Axis
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import Index, Relation, as_relation, conjunction, const, leaf
+from tileproof.layouts.index import Index, Relation, as_relation, conjunction, const, leaf_of
 from tileproof.layouts.leaf import Leaf
-from tileproof.layouts.normal import normal
+from tileproof.layouts.normal import normal, simplify
+from tileproof.layouts.portable import Portable
 from tileproof.layouts.sharpen import as_replacement, sharpen
 from tileproof.layouts.traverse import leaves
 from tileproof.layouts.view import Place, View
@@ -39,7 +40,7 @@ class UnfitError(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Call:
+class Call(Portable):
     """An instruction with its operands. ``collective`` says that a warp executes it as one."""
 
     form: Form
@@ -50,7 +51,11 @@ class Call:
     collective: bool = False
     family: str = ""
     _cache: dict[str, Any] = field(default_factory=dict)
-    _places: dict[tuple[int, ...], Place] = field(default_factory=dict)
+
+    @cached_property
+    def _places(self) -> dict[tuple[int, ...], Place]:
+        """Where elements are, by operand and by the nodes of the coordinates."""
+        return {}
 
     @cached_property
     def group_axes(self) -> tuple[str, ...]:
@@ -65,7 +70,7 @@ class Call:
 
     def atom(self, **extents: int) -> tuple[Index, ...]:
         """Variables for the element coordinates of one instruction, by name."""
-        return tuple(leaf(Leaf(name, "element", 0, n - 1)) for name, n in extents.items())
+        return tuple(leaf_of(name, "element", 0, n - 1) for name, n in extents.items())
 
     def operand(
         self,
@@ -117,6 +122,11 @@ class Call:
                 "shape", False, "static extents", str(error), "region extents are positive static integers"
             )
             raise
+        sizes = [f.extent for f in view.tensor.layout.spec.replicas]
+        demand(
+            "shape", all(n.value is not None for n in sizes), "static replicas", f"{view.name} has {sizes} replicas",
+            "replica extents are positive static integers",
+        )  # fmt: skip
         prefix = len(self.group_axes)
         fits = len(shape) >= prefix + len(suffix) and (not suffix or shape[-len(suffix) :] == suffix)
         demand(
@@ -156,12 +166,12 @@ class Call:
     def group(self) -> tuple[Index, ...]:
         """The group coordinates as variables."""
         pairs = zip(self.group_axes, self.group_extents, strict=True)
-        return tuple(leaf(Leaf(name, "group", 0, n - 1)) for name, n in pairs)
+        return tuple(leaf_of(name, "group", 0, n - 1) for name, n in pairs)
 
     @cached_property
     def repeat(self) -> tuple[Index, ...]:
         """The repeat coordinates as variables."""
-        return tuple(leaf(Leaf(f"repeat{d}", "repeat", 0, n - 1)) for d, n in enumerate(self.repeat_extents))
+        return tuple(leaf_of(f"repeat{d}", "repeat", 0, n - 1) for d, n in enumerate(self.repeat_extents))
 
     @cached_property
     def slabs(self) -> Mapping[str, tuple[int, int]]:
@@ -184,8 +194,8 @@ class Call:
                         step = form.terms.get(variable, 1)
                         if step > 0 and form.constant >= 0 and set(form.terms) <= {variable}:
                             proposal[name] = (step, form.constant)
-                        elif leaves(named) == [variable.args[0]]:
-                            self._note_scattered(name, named, variable.args[0])
+                        elif leaves(plain := simplify(named)) == [variable.args[0]]:
+                            self._note_scattered(name, plain, variable.args[0])
                 break
         return proposal
 
@@ -240,7 +250,7 @@ class Call:
     @cached_property
     def warpgroup(self) -> Index:
         """The executing warpgroup: its warp axis counts four warps, and which warpgroup they are is open."""
-        return leaf(Leaf("warpgroup", "thread", 0, -(-self.launch.warps // 4) - 1, uniform="warp"))
+        return leaf_of("warpgroup", "thread", 0, -(-self.launch.warps // 4) - 1, uniform="warp")
 
     def here(self, expression: Any) -> Any:
         """An expression of the user's, seen by the executing thread."""
@@ -299,10 +309,10 @@ class Operand:
         lane = self.lane(atom) if self.lane is not None else None
         return Address(storage.name, storage.base, self.place(atom).byte_offset, storage.space, lane)
 
-    def owner(self, atom: Sequence[Index]) -> dict[Axis, Index]:
+    def owner(self, atom: Sequence[Index]) -> Mapping[Axis, Index]:
         """The value on each thread axis that the layout gives element ``atom``, for every replica."""
         replicas = [
-            leaf(Leaf(f"replica{d}", "replica", 0, int(f.extent) - 1))
+            leaf_of(f"replica{d}", "replica", 0, int(f.extent) - 1)
             for d, f in enumerate(self.view.tensor.layout.spec.replicas)
         ]
         return self.place(atom, replicas).axes

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tileproof.contracts.call import COMMON, Call, Operand, UnfitError
 from tileproof.contracts.families import UnsupportedError
-from tileproof.contracts.launch import Thread, shared_by
+from tileproof.contracts.launch import Thread, shared_by, thread_axes
 from tileproof.contracts.obligation import Obligation, distinct, same, structural, twin, within
 from tileproof.contracts.width import wrap_points
 from tileproof.layouts.axes import m
@@ -194,10 +194,16 @@ def converged(call: Call) -> Iterator[Obligation]:
     elif unit == "cta":
         other = Thread(other.warp, other.lane, member.cta)
     active = launch.active
-    own = {v: twin([v])[v] for v in leaves(active) if v.kind == "symbol" and not shared_by(v.uniform, unit)}
-    seen_by_other = launch.seen_by(other, substitute(active, own))
+    # What is assumed of thread coordinates is known of threads that reach the call, not of those that have to.
+    placed = conjunction(a for a in launch.assumptions if thread_axes(a))
+    assumed = conjunction(a for a in launch.assumptions if not thread_axes(a))
+    own = {
+        v: twin([v])[v]
+        for v in leaves(active, placed)
+        if v.kind == "symbol" and not shared_by(v.uniform, unit)
+    }
+    seen_by_other = launch.seen_by(other, substitute(conjunction((active, placed)), own))
     seen_by_member = launch.seen_by(member, active)
-    assumed = launch.seen_by(member, conjunction(launch.assumptions))
     reached = conjunction((assumed, launch.exists(other), seen_by_other, _agreement(own, member, other)))
     yield Obligation(
         f"{call.family}.converged",
@@ -292,9 +298,7 @@ def _cluster_extents(call: Call) -> Iterator[Obligation]:
             )
 
 
-def _in_slab(value: Index | None, slab: tuple[int, int], extent: int) -> Relation:
-    if value is None:
-        return truth(True)
+def _in_slab(value: Index, slab: tuple[int, int], extent: int) -> Relation:
     step, first = slab
     return conjunction(((value - first) % step == 0, value >= first, value < first + step * extent))
 
@@ -363,11 +367,16 @@ def no_write_conflict(
 ) -> Iterator[Obligation]:
     """Hazard: two lanes or repeats that store to one place."""
     address = operand.address(atom)
-    live = [v.args[0] for v in (*call.group, *call.repeat, *atom) if v.op == "leaf"]
-    # Threads that the group leaves open are further writers, and so are the values that vary between them.
-    seats = (call.thread.warp,) if call.collective else (call.thread.warp, call.thread.lane)
-    open_threads = [v for v in leaves(*seats) if v.kind == "thread" and v.lo != v.hi]
+    group, seats = call.group, (call.thread.warp, call.thread.lane)[: 1 if call.collective else 2]
     unit = "cluster" if call.scope == "cluster" else "cta"
+    # Local memory is each thread's own and shared memory each CTA's own: others store elsewhere (PTX ISA 5.1).
+    if address.space == "local":
+        group, seats, unit = (), (), "thread"
+    elif address.space == "shared":
+        group, unit = tuple(v for v in group if not v.args[0].name.startswith("cta_")), "cta"
+    live = [v.args[0] for v in (*group, *call.repeat, *atom) if v.op == "leaf"]
+    # Threads that the group leaves open are further writers, and so are the values that vary between them.
+    open_threads = [v for v in leaves(*seats) if v.kind == "thread" and v.lo != v.hi]
     used = leaves(address.offset, call.facts)
     own = {v: twin([v])[v] for v in used if v.kind == "symbol" and not shared_by(v.uniform, unit)}
     apart = {**twin(live), **twin(open_threads)}

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 from tileproof.errors import CallError
 from tileproof.layouts import axes
-from tileproof.layouts.index import Index, Relation, as_relation, conjunction, const, leaf, truth
+from tileproof.layouts.index import Index, Relation, as_relation, conjunction, const, leaf_of, truth
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.traverse import leaves, substitute
 
@@ -103,8 +103,8 @@ class Launch:
     def thread(self, copy: int = 0) -> Thread:
         """An arbitrary thread; different copies are different unknowns."""
         return Thread(
-            leaf(Leaf("warp", "thread", 0, self.warps - 1, copy=copy, uniform="warp")),
-            leaf(Leaf("lane", "thread", 0, min(31, self.threads - 1), copy=copy, uniform="thread")),
+            leaf_of("warp", "thread", 0, self.warps - 1, copy=copy, uniform="warp"),
+            leaf_of("lane", "thread", 0, min(31, self.threads - 1), copy=copy, uniform="thread"),
             self.cta(copy),
         )
 
@@ -112,7 +112,7 @@ class Launch:
         if self.cluster is None:
             return const(0), const(0), const(0)
         x, y, z = (
-            leaf(Leaf(f"cta_{name}", "thread", 0, n - 1, copy=copy, uniform="cta"))
+            leaf_of(f"cta_{name}", "thread", 0, n - 1, copy=copy, uniform="cta")
             for name, n in zip("xyz", self.cluster, strict=True)
         )
         return x, y, z
@@ -122,11 +122,17 @@ class Launch:
         the next.
         """
         warp, lane = thread.warp, thread.lane
-        return conjunction((lane >= 0, lane < 32, warp >= 0, warp * 32 + lane < self.threads))
+        known: dict[tuple[int, int], Relation] = lane.memo.setdefault("exists", {})
+        key = warp.uid, self.threads
+        found = known.get(key)
+        if found is None:
+            found = conjunction((lane >= 0, lane < 32, warp >= 0, warp * 32 + lane < self.threads))
+            known[key] = found
+        return found
 
     def seen_by(self, thread: Thread, expression: Any) -> Any:
         """An expression of the user's with the thread axes as ``thread`` has them."""
-        used = _thread_axes(expression)
+        used = thread_axes(expression)
         return (
             substitute(expression, {v: self.value_on(v.name, thread) for v in used}) if used else expression
         )
@@ -153,7 +159,7 @@ class Launch:
         return linear // x % y if axis == "ty" else linear // (x * y)
 
 
-def _thread_axes(expression: Any) -> list[Leaf]:
+def thread_axes(expression: Any) -> list[Leaf]:
     """The thread axes that an expression names."""
     found: list[Leaf] | None = expression.memo.get("thread axes")
     if found is None:

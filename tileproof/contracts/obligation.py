@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 
 from tileproof.layouts.index import (
     Index,
@@ -129,17 +130,25 @@ def within(
 
 def twin(variables: Sequence[Leaf]) -> dict[Leaf, Index]:
     """A second set of the same variables: the other coordinate of an overlap."""
-    return {
-        v: leaf(Leaf(v.name, v.kind, v.lo, v.hi, v.multiple_of, v.uniform, v.copy + 1)) for v in variables
-    }
+    return {v: _twin(v) for v in variables}
+
+
+@cache
+def _twin(v: Leaf) -> Index:
+    return leaf(Leaf(v.name, v.kind, v.lo, v.hi, v.multiple_of, v.uniform, v.copy + 1))
 
 
 def different(variables: Sequence[Leaf]) -> Relation:
     """The coordinates come before their twins in lexicographic order: each unordered pair once."""
+    return _different(tuple(variables))
+
+
+@lru_cache(maxsize=4096)
+def _different(variables: tuple[Leaf, ...]) -> Relation:
     cases = []
     for position, variable in enumerate(variables):
-        earlier = [equal(leaf(v), twin([v])[v]) for v in variables[:position]]
-        cases.append(conjunction((*earlier, less(leaf(variable), twin([variable])[variable]))))
+        earlier = [equal(leaf(v), _twin(v)) for v in variables[:position]]
+        cases.append(conjunction((*earlier, less(leaf(variable), _twin(variable)))))
     return disjunction(cases)
 
 

@@ -14,8 +14,7 @@ from tileproof.errors import CallError
 from tileproof.layouts.bounds import bounds
 from tileproof.layouts.index import Index
 from tileproof.layouts.normal import simplify
-from tileproof.layouts.traverse import substitute
-from tileproof.layouts.traverse import postorder
+from tileproof.layouts.traverse import postorder, remembered, substitute
 
 
 def fits(node: Index, bits: int) -> bool:
@@ -24,8 +23,10 @@ def fits(node: Index, bits: int) -> bool:
     return lo is not None and hi is not None and lo >= -(1 << (bits - 1)) and hi < 1 << (bits - 1)
 
 
-def exact_points(offset: Index) -> Iterator[Index]:
+@remembered(Index)
+def exact_points(offset: Index) -> tuple[Index, ...]:
     """The subexpressions, without the offset itself, whose value is read as a number."""
+    found: list[Index] = []
     for node in postorder(offset):
         if node.op in ("div", "mod", "min", "max", "eq", "lt"):
             power = (
@@ -34,7 +35,8 @@ def exact_points(offset: Index) -> Iterator[Index]:
                 and node.args[1].args[0] & (node.args[1].args[0] - 1) == 0
             )
             if not power:
-                yield from (a for a in node.args if a.op != "const")
+                found += [a for a in node.args if a.op != "const"]
+    return tuple(found)
 
 
 def index_bits(call: Call, offset: Index) -> int:

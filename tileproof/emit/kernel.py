@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
 """The first of these that has all of a kernel's instructions is its default."""
 
-INSTRUCTION = re.compile(r"(?:@!?%\S+\s+)?(?P<opcode>[A-Za-z_][\w.:]*)(?:\s[^;]*)?;")
+INSTRUCTION = re.compile(r"(?:@!?%\S+\s+)?(?P<opcode>[A-Za-z_](?:[\w.]|::)*)(?:\s[^;]*)?;")
 DECLARATION = re.compile(r"\.reg\s[^;]+;")
 CONTROL_FLOW = frozenset(("bra", "brx", "call", "exit", "ret", "trap"))
 

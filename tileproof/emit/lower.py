@@ -12,7 +12,7 @@ in 32 bits are computed there and widened.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from tileproof.contracts.width import exact_points, fits
@@ -50,7 +50,7 @@ def keeps_meaning(expression: Index | Relation, bits: int) -> bool:
     return all(fits(point, bits) for point in _exact_points(expression))
 
 
-def _exact_points(expression: Index | Relation) -> Iterator[Index]:
+def _exact_points(expression: Index | Relation) -> tuple[Index, ...]:
     return exact_points(cast("Index", expression))  # which walks any node
 
 

@@ -19,10 +19,11 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import TYPE_CHECKING, Any, Union
 
 from tileproof.errors import LayoutError
-from tileproof.layouts.leaf import Leaf
+from tileproof.layouts.leaf import Leaf, LeafKind, Uniformity
 
 if TYPE_CHECKING:
     import sympy
@@ -261,6 +262,20 @@ def leaf(variable: Leaf) -> Index:
     if found is None:
         found = _leaves.setdefault(variable, _make(Index, "leaf", (variable,)))
     return found
+
+
+@cache
+def leaf_of(
+    name: str,
+    kind: LeafKind,
+    lo: int | None = None,
+    hi: int | None = None,
+    multiple_of: int = 1,
+    uniform: Uniformity = "grid",
+    copy: int = 0,
+) -> Index:
+    """The expression that is the variable with these fields, for variables that are needed again and again."""
+    return leaf(Leaf(name, kind, lo, hi, multiple_of, uniform, copy))
 
 
 def add(a: Index, b: Index) -> Index:

@@ -19,6 +19,7 @@ from tileproof.errors import LayoutError
 from tileproof.layouts.axes import Axis, Strided, m
 from tileproof.layouts.index import Index, IndexLike, as_index, const
 from tileproof.layouts.normal import decide, simplify
+from tileproof.layouts.portable import Portable
 from tileproof.layouts.swizzle import Swizzle
 
 
@@ -109,7 +110,7 @@ def row_major(extents: Sequence[Index]) -> list[Index]:
 
 
 @dataclass(frozen=True, eq=False)
-class TileLayout:
+class TileLayout(Portable):
     """A layout, see the module's text. ``TileLayout(S[...] + R[...] + offset, swizzle=...)``."""
 
     spec: Spec

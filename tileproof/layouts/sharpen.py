@@ -8,12 +8,14 @@ anyway.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from math import lcm
 
 from tileproof.layouts.index import Index, Relation, leaf
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import combine, decide, normal
+from tileproof.layouts.traverse import remembered
 
 
 def conjuncts(relation: Relation) -> list[Relation]:
@@ -21,7 +23,8 @@ def conjuncts(relation: Relation) -> list[Relation]:
     return [r for a in relation.args for r in conjuncts(a)] if relation.op == "all" else [relation]
 
 
-def sharpen(premise: Relation) -> dict[Leaf, Leaf]:
+@remembered(Relation)
+def sharpen(premise: Relation) -> Mapping[Leaf, Leaf]:
     """Narrower variables that the premise allows, for those of its variables where it says something plain."""
     narrowed: dict[Leaf, Leaf] = {}
     for fact in conjuncts(decide(premise)):
@@ -73,6 +76,6 @@ def _empty(variable: Leaf) -> bool:
     return variable.lo is not None and variable.hi is not None and variable.lo > variable.hi
 
 
-def as_replacement(narrowed: dict[Leaf, Leaf]) -> dict[Leaf, Index]:
+def as_replacement(narrowed: Mapping[Leaf, Leaf]) -> dict[Leaf, Index]:
     """The same as a substitution."""
     return {v: leaf(n) for v, n in narrowed.items()}

@@ -142,6 +142,25 @@ def _last(extent: Index) -> int | None:
     return None if extent.value is None else extent.value - 1
 
 
+def _spanned(layout: TileLayout) -> Index | None:
+    """How many elements there are up to the last that the layout reaches; ``None`` if a stride may be negative."""
+    spec = layout.spec
+    last = const(0)
+    for stride, steps in (
+        *((f.stride, f.extent - 1) for f in (*spec.factors, *spec.replicas) if f.axis is m),
+        *((o.stride, const(1)) for o in spec.offsets if o.axis is m),
+    ):
+        least = bounds(stride)[0]
+        if least is None or least < 0:
+            return None
+        last = last + steps * stride
+    if layout.swizzle is None:
+        return last + 1
+    # A swizzle changes bits below this, so it leaves each element in its piece of this many.
+    piece = 1 << (layout.swizzle.base + max(-layout.swizzle.shift, 0) + layout.swizzle.bits)
+    return (last // piece + 1) * piece
+
+
 def tensor(
     name: str,
     shape: Sequence[IndexLike] | IndexLike,
@@ -189,6 +208,10 @@ def tensor(
             f"tensor {name}: its layout {made!r} reaches storage offset {least}; add an offset of {-least} to it"
         )
     size = None if greatest is None else const(-(-(greatest + 1) * dtype_bits(kind) // 8))
+    spanned = None if static or space != "global" else _spanned(made)
+    if spanned is not None:
+        # The launcher knows the strides, and asks for no more than they reach.
+        size = simplify(-(-spanned * dtype_bits(kind) // 8))
     if layout is None:
         size = simplify(-(-made.size * dtype_bits(kind) // 8))
     starts_inside = layout is None or (least is not None and least >= 0)

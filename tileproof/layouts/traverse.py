@@ -118,10 +118,25 @@ def rebuild(op: str, args: tuple[Any, ...]) -> Any:
     return _BUILD[op](*args)
 
 
+_SUBSTITUTIONS = 32
+"""How many results of substituting a node remembers."""
+
+
 def substitute(expression: Any, replacement: dict[Leaf, Index]) -> Any:
     """The expression with variables replaced; constants fold on the way, nothing else changes."""
     if not replacement:
         return expression
+    known = expression.memo.setdefault("substituted", {})
+    key = tuple([(v, x.uid) for v, x in replacement.items()])
+    found = known.get(key)
+    if found is None:
+        if len(known) >= _SUBSTITUTIONS:
+            known.clear()
+        found = known[key] = _substituted(expression, replacement)
+    return found
+
+
+def _substituted(expression: Any, replacement: dict[Leaf, Index]) -> Any:
     done: dict[int, Any] = {}
 
     def visit(node: Any) -> Any:

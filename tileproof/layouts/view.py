@@ -8,7 +8,7 @@ is proved at each call.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from tileproof.layouts.index import Index, IndexLike, as_index, const, leaf
 from tileproof.layouts.layout import row_major
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import simplify
+from tileproof.layouts.portable import Portable
 from tileproof.layouts.traverse import substitute
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Region:
 class Place:
     """Where an element stands: the value on each thread axis, and the offset in its storage in bytes."""
 
-    axes: dict[Axis, Index]
+    axes: Mapping[Axis, Index]
     byte_offset: Index
 
 
@@ -124,7 +125,7 @@ class ViewOperations:
 
 
 @dataclass(frozen=True, eq=False)
-class View(ViewOperations):
+class View(Portable, ViewOperations):
     """Made by slicing and re-coordinatising a tensor. ``shape`` counts elements of ``dtype``.
 
     ``coordinates`` gives the tensor's coordinates in terms of the view's own ``x0, x1, ...``; ``sub_bits`` is
@@ -189,11 +190,20 @@ class View(ViewOperations):
 
     def place(self, at: Sequence[Index], replica: Sequence[Index] | None = None) -> Place:
         """Where the element at the coordinates ``at`` stands (see :class:`Place`); ``replica`` as in layouts."""
-        axes, offset, sub = self._locate(at, replica)
-        own = dtype_bits(self.tensor.dtype)
-        whole_bytes = own % 8 == 0 and is_multiple(sub, 8)
-        position = offset * (own // 8) + sub // 8 if whole_bytes else (offset * own + sub) // 8
-        return Place(axes, self.tensor.offset + position)
+        key = tuple([a.uid for a in at]), None if replica is None else tuple([r.uid for r in replica])
+        found = self._places.get(key)
+        if found is None:
+            axes, offset, sub = self._locate(at, replica)
+            own = dtype_bits(self.tensor.dtype)
+            whole_bytes = own % 8 == 0 and is_multiple(sub, 8)
+            position = offset * (own // 8) + sub // 8 if whole_bytes else (offset * own + sub) // 8
+            found = self._places[key] = Place(axes, self.tensor.offset + position)
+        return found
+
+    @cached_property
+    def _places(self) -> dict[tuple[tuple[int, ...], tuple[int, ...] | None], Place]:
+        """What :meth:`place` found, by the nodes it was asked for."""
+        return {}
 
     def _locate(
         self, at: Sequence[Index], replica: Sequence[Index] | None = None

@@ -1,132 +1,269 @@
 """Checks certificates again, from their text alone.
 
 This module knows neither layouts nor contracts nor the simplifier: it hands the recorded SMT-LIB text to a
-solver and compares the answers. A certificate whose content does not match its digest is refused.
+solver and compares the answers with what is recorded, and the recorded verdict with what the answers come
+to. A certificate that is damaged, or that does not match its digest, is refused.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
 from typing import Any
 
 from tileproof.errors import TileproofError
+from tileproof.proofs.solvers import Reply, SolverError, ask, version
 
-BUDGET = 20_000_000
-"""The solvers' own resource units for one question."""
-
-LONGEST_MS = 20_000
-"""Milliseconds for one question, for what a solver's units do not count."""
+FORMAT = 1
+CHECK = "(check-sat)\n"
+_LOGICS = ("QF_BV", "QF_LIA", "QF_NIA")
+_TOKEN = re.compile(r"\s*(?:(\|[^|\\]*\||[^\s()|;\"\\]+)|([()]))")
+_VERDICTS = ("proved", "refuted", "undecided", "unsupported")
 
 
 class AuditError(TileproofError):
-    """A certificate that is no certificate, was changed, or needs a solver that is not installed."""
+    """A certificate that is none, is damaged or was changed."""
+
+
+class Status(Enum):
+    """What an audit makes of one question."""
+
+    CONFIRMED = "confirmed"
+    CONTRADICTED = "contradicted"
+    UNKNOWN = "unknown"
+    INEXPRESSIBLE = "not expressible"
+    UNCLAIMED = "not claimed"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a certificate records of one obligation, or of its premises.
+
+    ``text`` is the SMT-LIB script, ``None`` where no logic has words for the question. ``expected`` is the
+    answer that the verdict claims, ``None`` where it claims none. A question that ``decides`` counts for the
+    verdict; the others are hazards beside it, and whether the ``premise`` is possible.
+    """
+
+    id: str
+    sentence: str
+    text: str | None
+    expected: str | None
+    decides: bool
+    premise: bool = False
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate that is whole: its questions, what it says of the call, and the call itself."""
+
+    verdict: str
+    call: str
+    premises: Question | None
+    obligations: tuple[Question, ...]
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        return self.obligations if self.premises is None else (self.premises, *self.obligations)
 
 
 @dataclass(frozen=True)
 class Confirmation:
-    """What a solver said of one question: ``holds`` when it answered as recorded, ``answer`` what it said."""
+    """A question, what the solver says of it, and what follows."""
 
-    id: str
-    expected: str | None
-    answer: str
+    question: Question
+    reply: Reply
 
     @property
-    def holds(self) -> bool:
-        return self.expected is not None and self.answer == self.expected
+    def status(self) -> Status:
+        if self.question.expected is None:
+            return Status.UNCLAIMED
+        match self.reply.answer:
+            case "sat" | "unsat" as answer:
+                return Status.CONFIRMED if answer == self.question.expected else Status.CONTRADICTED
+            case "inexpressible":
+                return Status.INEXPRESSIBLE
+        return Status.UNKNOWN
 
 
 @dataclass(frozen=True)
 class Audit:
-    """The answers to all questions of a certificate, by one solver."""
+    """The answers of one solver to all questions of a certificate."""
 
+    certificate: Certificate
     solver: str
     confirmations: tuple[Confirmation, ...]
 
-    @property
-    def doubts(self) -> tuple[Confirmation, ...]:
-        """Questions that were not answered as recorded."""
-        return tuple(c for c in self.confirmations if not c.holds)
+    @cached_property
+    def verdict(self) -> str:
+        """The verdict that the answers alone come to."""
+        deciding = [c.reply.answer for c in self.confirmations if c.question.decides]
+        if "sat" in deciding:
+            return "refuted"
+        possible = any(c.question.premise and c.reply.answer == "sat" for c in self.confirmations)
+        return "proved" if possible and deciding and set(deciding) == {"unsat"} else "undecided"
+
+    @cached_property
+    def status(self) -> Status:
+        """What all of it comes to: contradicted if anything is, confirmed if all that is claimed is."""
+        statuses = {c.status for c in self.confirmations}
+        claimed = self.certificate.verdict
+        if Status.CONTRADICTED in statuses or {claimed, self.verdict} == {"proved", "refuted"}:
+            return Status.CONTRADICTED
+        if claimed not in ("proved", "refuted"):
+            return Status.UNCLAIMED
+        for status in (Status.UNKNOWN, Status.INEXPRESSIBLE):
+            if status in statuses:
+                return status
+        return Status.CONFIRMED if self.verdict == claimed else Status.UNKNOWN
 
 
-def z3_answer(text: str) -> str:
-    """What Z3 says of a script."""
-    import z3
+def digest(content: Mapping[str, Any]) -> str:
+    """The SHA-256 of a certificate's content: all keys but ``sha256``, as canonical JSON.
 
-    solver = z3.Solver(ctx=z3.Context())
-    solver.set("rlimit", BUDGET)
-    solver.from_string(text)
-    return str(solver.check())
-
-
-def cvc5_answer(text: str) -> str:
-    """What cvc5 says of a script."""
-    import cvc5
-
-    solver = cvc5.Solver(cvc5.TermManager())
-    solver.setOption("rlimit", str(BUDGET))
-    solver.setOption("tlimit-per", str(LONGEST_MS))
-    parser = cvc5.InputParser(solver)
-    parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "certificate")
-    symbols, answer = parser.getSymbolManager(), "unknown"
-    while not (command := parser.nextCommand()).isNull():
-        answer = command.invoke(solver, symbols).strip() or answer
-    return answer
+    That is ASCII with the keys in order and no white space.
+    """
+    bare = {key: value for key, value in content.items() if key != "sha256"}
+    return hashlib.sha256(json.dumps(bare, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def bitwuzla_answer(text: str) -> str:
-    """What Bitwuzla says of a script; it knows bit-vectors only."""
-    import bitwuzla
-
-    if "(set-logic QF_BV)" not in text:
-        return "not a bit-vector question"
-    manager = bitwuzla.TermManager()
-    parser = bitwuzla.Parser(manager, bitwuzla.Options())
-    parser.parse(text, True, False)
-    return str(parser.bitwuzla().check_sat()).rpartition(".")[2].lower()
-
-
-SOLVERS: Mapping[str, Callable[[str], str]] = {
-    "z3": z3_answer,
-    "cvc5": cvc5_answer,
-    "bitwuzla": bitwuzla_answer,
-}
-
-
-def read(text: str) -> dict[str, Any]:
-    """A certificate from its JSON text. Raises :class:`AuditError` when it is none or was changed."""
+def read(text: str | bytes) -> Certificate:
+    """A certificate from its JSON text. Raises :class:`AuditError` when it is none, is damaged or was changed."""
     try:
         content = json.loads(text)
-    except ValueError as error:
-        raise AuditError(f"not a certificate: {error}") from None
-    if not isinstance(content, dict) or content.get("format") != 1 or "sha256" not in content:
-        raise AuditError("not a certificate of format 1: it has no 'format' and 'sha256'")
-    bare = {key: value for key, value in content.items() if key != "sha256"}
-    found = hashlib.sha256(json.dumps(bare, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    except (ValueError, RecursionError) as error:
+        raise AuditError(f"not a certificate: no JSON: {error}") from None
+    if not isinstance(content, dict) or "format" not in content or "sha256" not in content:
+        raise AuditError("not a certificate: it has no 'format' and 'sha256'")
+    if content["format"] != FORMAT:
+        raise AuditError(f"format {content['format']!r}: this version reads certificates of format {FORMAT}")
+    found = digest(content)
     if found != content["sha256"]:
         raise AuditError(
-            f"the certificate was changed: its content has SHA-256 {found}, it claims {content['sha256']}"
+            f"the certificate was changed: its content has SHA-256 {found}, it claims {content['sha256']!r}"
         )
-    return content
+    return _certificate(content)
 
 
-def audit(content: Mapping[str, Any], solver: str = "cvc5") -> Audit:
+def _certificate(content: Mapping[str, Any]) -> Certificate:
+    verdict = _field(content, "the certificate", "verdict", str)
+    if verdict not in _VERDICTS:
+        raise AuditError(f"the certificate: unknown verdict {verdict!r}")
+    call = _field(content, "the certificate", "call", dict)
+    opcode, scope = (_shown(call, "call", key) for key in ("opcode", "scope"))
+    operands = _field(call, "call", "operands", list)
+    names = (_shown(_checked(o, "an operand", dict), "an operand", "name") for o in operands)
+    title = f"{opcode} ({', '.join(names)}) at {scope} scope"
+    premises = _field(content, "the certificate", "premises", dict, type(None))
+    obligations = enumerate(_field(content, "the certificate", "obligations", list), 1)
+    return Certificate(
+        verdict,
+        title,
+        None if premises is None else _question(premises, "premises", premise=True),
+        tuple(_question(_checked(o, f"obligation {n}", dict), f"obligation {n}") for n, o in obligations),
+    )
+
+
+def _question(entry: Mapping[str, Any], where: str, *, premise: bool = False) -> Question:
+    text = _field(entry, where, "smtlib", str, type(None))
+    witness = "" if premise else _field(entry, where, "witness", str)
+    expected = _field(entry, where, "expect", str, type(None))
+    if expected not in ("sat", "unsat", None):
+        raise AuditError(f"{where}: 'expect' is sat, unsat or null, not {expected!r}")
+    if text is not None:
+        if not text.endswith(CHECK):
+            raise AuditError(f"{where}: its SMT-LIB text does not end in (check-sat)")
+        text = text.removesuffix(CHECK) + witness + CHECK
+        _require_plain(text, where)
+    return Question(
+        "premises" if premise else _shown(entry, where, "id"),
+        "some thread can reach the call" if premise else _shown(entry, where, "sentence"),
+        text,
+        expected,
+        False if premise else _field(entry, where, "decides", bool),
+        premise,
+    )
+
+
+def _field(entry: Mapping[str, Any], where: str, key: str, *kinds: type) -> Any:
+    if key not in entry:
+        raise AuditError(f"{where}: the key {key!r} is missing")
+    return _checked(entry[key], f"{where}: {key!r}", *kinds)
+
+
+def _shown(entry: Mapping[str, Any], where: str, key: str) -> str:
+    """A text that will be shown: it must not take command of a terminal."""
+    text: str = _field(entry, where, key, str)
+    if not text.isprintable():
+        raise AuditError(f"{where}: {key!r} must be printable, not {text!r}")
+    return text
+
+
+def _checked(value: Any, where: str, *kinds: type) -> Any:
+    if not isinstance(value, kinds):
+        names = " or ".join("null" if kind is type(None) else kind.__name__ for kind in kinds)
+        raise AuditError(f"{where} must be {names}, not {type(value).__name__}")
+    return value
+
+
+def _require_plain(text: str, where: str) -> None:
+    """Raise unless a script only declares, defines and asserts before its one ``(check-sat)``: no other
+    command could make a solver say what it does not find.
+    """
+    commands = list(_commands(text, where))
+    if commands[0] not in [("set-logic", logic) for logic in _LOGICS]:
+        raise AuditError(f"{where}: its SMT-LIB text must begin with one of the logics {', '.join(_LOGICS)}")
+    for head, _ in commands[1:-1]:
+        if head not in ("declare-const", "define-fun", "assert"):
+            raise AuditError(
+                f"{where}: its SMT-LIB text has the command {head!r}; it may only declare and assert"
+            )
+
+
+def _commands(text: str, where: str) -> Iterator[tuple[str, str]]:
+    """The first two words of each command of a script."""
+    position, depth = 0, 0
+    words: list[str] = []
+    stripped = text.rstrip()
+    while position < len(stripped):
+        found = _TOKEN.match(stripped, position)
+        if found is None:
+            raise AuditError(
+                f"{where}: its SMT-LIB text cannot be read at {stripped[position:].lstrip()[:20]!r}"
+            )
+        position = found.end()
+        word, parenthesis = found.groups()
+        depth += {"(": 1, ")": -1, None: 0}[parenthesis]
+        if depth < 0 or (word is not None and depth == 0):
+            raise AuditError(f"{where}: its SMT-LIB text has {word or parenthesis!r} outside of a command")
+        if word is not None:
+            words.append(word)
+        if depth == 0:
+            first, second, *_ = (*words, "", "")
+            yield first, second
+            words = []
+    if depth:
+        raise AuditError(f"{where}: its SMT-LIB text ends inside a command")
+
+
+def audit(certificate: Certificate, solver: str = "cvc5") -> Audit:
     """Ask ``solver`` every question of a certificate again.
 
-    Raises :class:`AuditError` for an unknown solver or one that is not installed.
+    Raises :class:`SolverError` for a solver that is unknown or not installed, and for text that it cannot
+    read.
     """
-    ask = SOLVERS.get(solver)
-    if ask is None:
-        raise AuditError(f"unknown solver {solver!r}; the solvers are {', '.join(SOLVERS)}")
-    questions = [{"id": "premises", **content["premises"]}, *content["obligations"]]
+    name = f"{solver} {version(solver)}"
+    known: dict[str | None, Reply] = {None: Reply("inexpressible", "no logic has words for it")}
     confirmations = []
-    for question in questions:
-        text = question["smtlib"]
-        try:
-            answer = "no question recorded" if text is None else ask(text)
-        except ImportError:
-            raise AuditError(f"{solver} is not installed; pip install 'tileproof[audit]'") from None
-        confirmations.append(Confirmation(question["id"], question["expect"], answer))
-    return Audit(solver, tuple(confirmations))
+    for question in certificate.questions:
+        if question.text not in known and question.text is not None:
+            try:
+                known[question.text] = ask(solver, question.text)
+            except SolverError as error:
+                raise SolverError(f"{question.id}: {error}") from None
+        confirmations.append(Confirmation(question, known[question.text]))
+    return Audit(certificate, name, tuple(confirmations))

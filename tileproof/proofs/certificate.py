@@ -1,85 +1,109 @@
 """Certificates: all that somebody else's solver needs to check a verdict again.
 
 A certificate is JSON. For each obligation it holds the plain, unsimplified question as SMT-LIB 2 text: the
-premises with the claim denied. ``unsat`` means proved, ``sat`` refuted. One more question asks that the
-premises can hold at all. The SHA-256 is over the content without itself, in canonical JSON.
+premises with the claim denied. ``unsat`` means proved, ``sat`` refuted, and then the counterexample is pinned
+in the same terms. One more question asks that the premises can hold at all. ``docs/certificates.md`` says
+what each key means; :mod:`tileproof.proofs.audit` reads them.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-from importlib import metadata
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tileproof.layouts.index import negate
-from tileproof.proofs.discharge import premise_of
+from tileproof.errors import InternalError
+from tileproof.layouts.index import Expression, negate
+from tileproof.layouts.leaf import Leaf
+from tileproof.layouts.traverse import leaves
+from tileproof.proofs.audit import CHECK, FORMAT, digest
 from tileproof.proofs.smt import UnencodableError
 from tileproof.proofs.smtlib import script
-from tileproof.proofs.verdict import Counterexample, Finding, Verdict
+from tileproof.proofs.solvers import ask, version
+from tileproof.proofs.verdict import Finding, Verdict
+from tileproof.report.version import tileproof_version
 
 if TYPE_CHECKING:
+    from tileproof.contracts.call import Call
     from tileproof.layouts.index import Relation
+    from tileproof.layouts.view import View
     from tileproof.proofs.report import Report
 
-FORMAT = 1
 ANSWERS = {Verdict.PROVED: "unsat", Verdict.REFUTED: "sat"}
 
 
-def digest(content: dict[str, Any]) -> str:
-    """The SHA-256 of a certificate's content, its own ``sha256`` left out."""
-    bare = {key: value for key, value in content.items() if key != "sha256"}
-    return hashlib.sha256(json.dumps(bare, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
 def certificate(report: Report) -> dict[str, Any]:
-    """The certificate of a report, ready for ``json.dump``."""
-    call = report.call
-    context = call.facts if "shape" in call._cache else None
+    """The certificate of a report, ready for ``json.dump``. The same call gives the same certificate, byte
+    for byte.
+
+    Z3 answers each recorded text once more while it is written. Raises :class:`InternalError` when it
+    contradicts the report.
+    """
+    decided = report.context is not None
     content: dict[str, Any] = {
         "format": FORMAT,
-        "tileproof": metadata.version("tileproof"),
+        "tileproof": tileproof_version(),
+        "solver": f"z3 {version('z3')}",
         "verdict": report.verdict.value,
         "reason": report.reason,
-        "solver": f"z3 {metadata.version('z3-solver')}",
-        "call": _call(report),
-        "premises": {"smtlib": _text([call.reachable]), "expect": "sat"},
-        "obligations": [_obligation(f, context) for f in (*report.findings, *report.hazards)],
+        "call": _call(report.call),
+        "premises": _question([report.call.reachable], "sat", {}, "premises") if decided else None,
+        "obligations": [
+            *(_obligation(f, decides=True) for f in report.findings),
+            *(_obligation(f, decides=False) for f in report.hazards),
+        ],
     }
     content["sha256"] = digest(content)
     return content
 
 
-def _text(relations: list[Relation]) -> str | None:
-    try:
-        return script(relations)
-    except UnencodableError:
-        return None
+def certificate_text(report: Report) -> str:
+    """The certificate as the text of a file."""
+    return json.dumps(certificate(report), indent=1) + "\n"
 
 
-def _obligation(finding: Finding, context: Relation | None) -> dict[str, Any]:
-    obligation = finding.obligation
-    premise = obligation.given if context is None else premise_of(obligation, context)
+def _obligation(finding: Finding, *, decides: bool) -> dict[str, Any]:
+    obligation, example = finding.obligation, finding.counterexample
+    point = {} if example is None else example.point
+    denial = [finding.premise, negate(obligation.claim)]
     return {
         "id": obligation.id,
         "sentence": obligation.sentence,
         "section": obligation.section,
         "hazard": obligation.hazard,
+        "decides": decides,
         "verdict": finding.verdict.value,
         "method": finding.method,
-        "resources": finding.resources,
-        "counterexample": None if finding.counterexample is None else _point(finding.counterexample),
-        "smtlib": _text([premise, negate(obligation.claim)]),
-        "expect": ANSWERS.get(finding.verdict),
+        "reason": finding.reason,
+        "counterexample": None if example is None else dict(example.values),
+        **_question(denial, ANSWERS.get(finding.verdict), point, obligation.id),
     }
 
 
-def _point(example: Counterexample) -> dict[str, int]:
-    return dict(example.values)
+def _question(
+    relations: list[Relation], expected: str | None, point: Mapping[Leaf, int], name: str
+) -> dict[str, Any]:
+    """The question whether the relations hold together somewhere; ``point`` is where, if that is known."""
+    try:
+        asked = script(relations, point)
+    except UnencodableError as error:
+        return {
+            "smtlib": None, "witness": "", "ranges": {}, "expect": expected, "resources": None,
+            "inexpressible": str(error),
+        }  # fmt: skip
+    reply = ask("z3", asked.text.removesuffix(CHECK) + asked.witness + CHECK)
+    if reply.answer in ("sat", "unsat") and expected not in (None, reply.answer):
+        raise InternalError(f"{name}: the verdict needs the answer {expected}, and Z3 says {reply.answer}")
+    return {
+        "smtlib": asked.text,
+        "witness": asked.witness,
+        "ranges": {f"{v.label}:{v.kind}": [v.lo, v.hi, v.multiple_of] for v in asked.ranges},
+        "expect": expected,
+        "resources": None if reply.answer == "unknown" else reply.resources,
+    }
 
 
-def _call(report: Report) -> dict[str, Any]:
-    call = report.call
+def _call(call: Call) -> dict[str, Any]:
     launch = call.launch
     return {
         "opcode": call.form.spelling,
@@ -89,20 +113,59 @@ def _call(report: Report) -> dict[str, Any]:
         "active": repr(launch.active),
         "assume": [repr(a) for a in launch.assumptions],
         "parameters": {name: repr(value) for name, value in sorted(call.parameters.items())},
-        "operands": [
+        "symbols": [
             {
-                "name": view.name,
-                "space": view.tensor.space,
-                "align": view.tensor.storage.align,
-                "dtype": view.tensor.dtype,
-                "shape": [repr(n) for n in view.tensor.shape],
-                "layout": repr(view.tensor.layout),
-                "view": {
-                    "dtype": view.dtype,
-                    "shape": [repr(n) for n in view.shape],
-                    "coordinates": [repr(c) for c in view.coordinates],
-                },
+                "name": v.name,
+                "lo": v.lo,
+                "hi": v.hi,
+                "multiple_of": v.multiple_of,
+                "uniform": v.uniform,
             }
-            for view in call.operands
+            for v in sorted(_symbols(call), key=lambda v: v.name)
         ],
+        "operands": [_operand(view) for view in call.operands],
+    }
+
+
+def _symbols(call: Call) -> list[Leaf]:
+    everything: list[Expression] = [call.launch.active, *call.launch.assumptions]
+    everything += [v for v in call.parameters.values() if isinstance(v, Expression)]
+    for view in call.operands:
+        tensor, spec = view.tensor, view.tensor.layout.spec
+        everything += [*view.coordinates, *tensor.shape, *(r.start for r in view.regions), tensor.offset]
+        everything += [x for f in (*spec.factors, *spec.replicas) for x in (f.extent, f.stride)]
+        everything += [o.stride for o in spec.offsets]
+    return [v for v in leaves(*everything) if v.kind == "symbol"]
+
+
+def _operand(view: View) -> dict[str, Any]:
+    tensor, storage = view.tensor, view.tensor.storage
+    return {
+        "name": view.name,
+        "storage": {
+            "name": storage.name,
+            "space": storage.space,
+            "align": storage.align,
+            "bytes": None if storage.size is None else repr(storage.size),
+        },
+        "tensor": {
+            "offset": repr(tensor.offset),
+            "dtype": tensor.dtype,
+            "shape": [repr(n) for n in tensor.shape],
+            "layout": repr(tensor.layout),
+        },
+        "view": {
+            "dtype": view.dtype,
+            "shape": [repr(n) for n in view.shape],
+            "coordinates": [repr(c) for c in view.coordinates],
+            "regions": [
+                {
+                    "dimension": r.dimension,
+                    "start": repr(r.start),
+                    "extent": r.extent,
+                    "size": repr(r.size),
+                }
+                for r in view.regions
+            ],
+        },
     }

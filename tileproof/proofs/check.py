@@ -147,7 +147,7 @@ def _report(call: Call, family: Family, hazards: Hazards, budget: int) -> Report
     decisive = tuple(f for f in findings if not f.obligation.hazard)
     if hazards == "error":
         decisive, dangers = (*decisive, *dangers), ()
-    return Report(call, _verdict(decisive), decisive, dangers)
+    return Report(call, _verdict(decisive), decisive, dangers, context=context)
 
 
 def _verdict(findings: tuple[Finding, ...]) -> Verdict:

@@ -8,7 +8,7 @@ asked before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,8 @@ from tileproof.layouts.evaluate import evaluate
 from tileproof.layouts.index import Index, Relation, conjunction, disjunction, leaf, negate
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import decide, normal, told_apart_by
-from tileproof.layouts.traverse import leaves, substitute
 from tileproof.layouts.sharpen import as_replacement, conjuncts, sharpen
+from tileproof.layouts.traverse import leaves, substitute
 from tileproof.proofs.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Question:
     obligation: Obligation
     premise: Relation
     claim: Relation
-    narrowed: dict[Leaf, Leaf]
+    narrowed: Mapping[Leaf, Leaf]
 
     @property
     def key(self) -> tuple[int, ...]:

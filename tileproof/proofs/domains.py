@@ -19,8 +19,8 @@ from typing import Any
 
 from tileproof.layouts.index import Relation, leaf
 from tileproof.layouts.leaf import Leaf
-from tileproof.layouts.traverse import leaves, substitute
 from tileproof.layouts.sharpen import conjuncts
+from tileproof.layouts.traverse import leaves, substitute
 
 EXACT = 0
 """The modulus of a number that is asked for itself."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from tileproof.contracts.call import Call
 from tileproof.errors import TileproofError
+from tileproof.layouts.index import Relation
 from tileproof.proofs.verdict import Counterexample, Finding, Verdict
 
 
@@ -21,13 +22,16 @@ class ContractError(TileproofError):
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What a check found. ``findings`` decide the verdict; ``hazards`` stand beside it."""
+    """What a check found. ``findings`` decide the verdict; ``hazards`` stand beside it. ``context`` is what the
+    executing thread knows, once it is known that a thread can reach the call.
+    """
 
     call: Call
     verdict: Verdict
     findings: tuple[Finding, ...]
     hazards: tuple[Finding, ...] = ()
     reason: str = ""
+    context: Relation | None = None
 
     @cached_property
     def failures(self) -> tuple[Finding, ...]:

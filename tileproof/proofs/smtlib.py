@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from tileproof.layouts.index import Relation
 from tileproof.layouts.leaf import Leaf
+from tileproof.layouts.sharpen import conjuncts
 from tileproof.proofs.domains import bounded
 from tileproof.proofs.smt import Reading, theory_for
 
@@ -74,10 +74,12 @@ class TextTerms:
 
 
 def script(relations: list[Relation], point: Mapping[Leaf, int] | None = None) -> Script:
-    """An SMT-LIB 2 script that asks for a point where all relations hold; ``point`` is one, where known.
+    """An SMT-LIB 2 script that asks for a point where all relations hold; ``point`` is one, where known. Each
+    part of a conjunction is an assertion of its own.
 
     Raises :class:`tileproof.proofs.smt.UnencodableError`.
     """
+    relations = [part for relation in relations for part in conjuncts(relation)]
     width, became = theory_for(relations), dict[Leaf, Leaf]()
     if width is None:
         narrowed, ranges = bounded(relations)
@@ -86,9 +88,8 @@ def script(relations: list[Relation], point: Mapping[Leaf, int] | None = None) -
             relations, became = narrowed, ranges
     terms = TextTerms()
     reading = Reading(width, terms)
-    asserted: list[Any] = [*(reading.term(r) for r in relations)]
-    asserted = [*reading.side, *asserted]
-    lines = [f"(set-logic {reading.logic})", *terms.lines, *_asserted(asserted)]
+    stated: list[Term] = [reading.term(r) for r in relations]
+    lines = [f"(set-logic {reading.logic})", *terms.lines, *_asserted([*reading.side, *stated])]
     pinned = []
     for variable, value in (point or {}).items():
         asked = became.get(variable, variable)

@@ -15,7 +15,7 @@ from tileproof.errors import TileproofError
 Z3_UNITS = 20_000_000
 """Z3's resource units for one question; some ten seconds."""
 
-CVC5_UNITS = 2_000_000
+CVC5_UNITS = 500_000
 """cvc5's resource units for one question; some ten seconds."""
 
 LONGEST_MS = 60_000
@@ -73,12 +73,12 @@ def _cvc5(text: str) -> Reply:
         parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "question")
         symbols, said = parser.getSymbolManager(), ""
         while not (command := parser.nextCommand()).isNull():
-            said = command.invoke(solver, symbols)
+            said = command.invoke(solver, symbols).strip()
+            if said.startswith("(error"):
+                # An assertion that failed is not asserted, so what would come next answers another question.
+                raise SolverError(f"cvc5 cannot read the question: {_words(RuntimeError(said))}")
     except RuntimeError as error:
         raise SolverError(f"cvc5 cannot read the question: {_words(error)}") from None
-    said = said.strip()
-    if said.startswith("(error"):
-        raise SolverError(f"cvc5 cannot read the question: {said}")
     if said in ("sat", "unsat"):
         return Reply("sat" if said == "sat" else "unsat")
     return Reply("unknown", said.removeprefix("unknown").strip(" ()").lower())
