@@ -103,7 +103,7 @@ def told(results: list[tuple[str, Audit, float]]) -> bool:
     for name, found, _ in results:
         for c in found.confirmations:
             if c.status in doubtful:
-                print(f"  {c.status.value}: {name}: {c.question.id}: {c.reply.answer} {c.reply.reason}")
+                print(f"  {c.status.value}: {name}: {c.question.id}: {c.answer} {c.reason}")
     return not any(certificates[s] or questions[s] for s in doubtful)
 
 

@@ -38,7 +38,7 @@ MEAN_RATIO, LEAST_RATIO = 50.0, 5.0
 ROUNDS, SECONDS = 200, 1.0
 """Checks of each size, and the time after which a call is given up on with fewer."""
 PROCESSES = 3
-PEER_CAP_S, PEER_RUNS, PEER_SECONDS = 20.0, 5, 1.5
+PEER_CAP_S, PEER_RUNS, PEER_SECONDS = 20.0, 100, 1.0
 
 
 @dataclass

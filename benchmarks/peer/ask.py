@@ -34,9 +34,11 @@ class Answer:
 
 
 class Peer:
-    """Asks the peer about described views. A check that takes longer than ``cap`` seconds is killed."""
+    """Asks the peer about described views, each up to ``runs`` times or for ``seconds``. A check that takes longer
+    than ``cap`` seconds is killed.
+    """
 
-    def __init__(self, cap: float, runs: int = 5, seconds: float = 2.0) -> None:
+    def __init__(self, cap: float, runs: int, seconds: float) -> None:
         self.cap, self.runs, self.seconds = cap, runs, seconds
         self._process: subprocess.Popen[str] | None = None
 

@@ -200,7 +200,7 @@ def test_the_version() -> None:
 def test_help_names_every_command() -> None:
     result = run("--help")
     assert result.exit_code == 0
-    for command in ("check", "emit", "explain", "doctor"):
+    for command in ("check", "audit", "emit", "explain", "doctor"):
         assert f" {command} " in result.stdout
 
 

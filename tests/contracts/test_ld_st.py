@@ -270,8 +270,9 @@ STORAGE = [
             "needed": "bytes of RAW from 0 to 14",
         }),
     Neighbours("in-storage", "storage of unknown size",
-        on(FOUR, tp.tensor("A", (symbol("n", 4),), "b32").declare((4,), name="D")),
-        on(FOUR, memory((symbol("n", 4),), (2,)).declare((4,), name="D")), {"found": "A, whose strides are symbolic"}),
+        on(FOUR, tp.tensor("A", (symbol("n", 4),), "b32", "shared", align=16).declare((4,), name="D")),
+        on(FOUR, memory((symbol("n", 4),), (2,), space="shared").declare((4,), name="D")),
+        {"found": "A, whose strides are symbolic"}, "ld.shared.v4.b32"),
 ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -422,6 +423,11 @@ def test_the_variable_of_a_loop_ends_with_it() -> None:
         k.apply(V4, words, a[i])
     with pytest.raises(CallError, match="i has no value here"), k.when(i < 3):
         pass
+    n = k.scalar("n", 0)
+    with pytest.raises(CallError, match="i has no value here"):
+        k.assume(n == i)
+    with pytest.raises(CallError, match="i has no value here"):
+        k.apply(V4, words, a[n], assume=n == i)
 
 
 @pytest.mark.parametrize(
@@ -642,6 +648,25 @@ def test_arguments_that_keep_what_was_proved_with(arguments: tuple[Any, ...]) ->
 def test_arguments_that_break_what_was_proved_with(arguments: tuple[Any, ...], grid: Any, words: str) -> None:
     with pytest.raises(LaunchError, match=words):
         checked().launch(*arguments, grid=grid)
+
+
+@pytest.mark.parametrize("at_the_call", [False, True])
+@pytest.mark.parametrize(("guard", "proved"), [(1, False), (4, True)])
+def test_what_is_assumed_under_a_guard_holds_for_the_ctas_under_it(
+    guard: int, proved: bool, at_the_call: bool
+) -> None:
+    k = Kernel("some", block=32, cluster=2)
+    which = k.block_index("x", 4)
+    a = k.parameter("A", (2, 1, 32, 1), "uint32")
+    word = k.registers(
+        "word", (2, 1, 32, 1), "uint32", layout=TileLayout(S[(2, 1, 32, 1) : (1 @ cbx, 1, 1 @ laneid, 1)])
+    )
+    with k.when(which < guard):
+        given = which < guard
+        if not at_the_call:
+            k.assume(given)
+        with nullcontext() if proved else pytest.raises(ContractError, match=r"ld\.converged"):
+            k.apply("ld.global.b32", word, a, scope="cluster", assume=[given] if at_the_call else [])
 
 
 @pytest.mark.parametrize("most", [4096, None])

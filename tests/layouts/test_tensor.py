@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tileproof.errors import LayoutError
-from tileproof.layouts.axes import m
+from tileproof.layouts.axes import laneid, m
 from tileproof.layouts.bounds import congruence
 from tileproof.layouts.dtypes import BITS, dtype_bits, dtype_name
 from tileproof.layouts.evaluate import evaluate
@@ -110,6 +110,10 @@ def test_symbolic_strides_need_what_they_reach_and_no_more(spec: Any, swizzle: A
     assert size == 4 * (reached + 1) if swizzle is None else 0 <= size - 4 * (reached + 1) < 4 * 64
     assert tensor("A", (5, 8), "float32", layout=TileLayout(S[(5, 8) : (-LD, 1)] + 4 * 4096)).storage.size is not None
     assert tensor("A", (5, 8), "float32", layout=TileLayout(S[(5, 8) : (symbol("s"), 1)])).storage.size is None
+
+
+def test_a_size_is_one_for_all_threads() -> None:
+    assert size(tensor("A", (4,), "float32", layout=TileLayout(S[4:1] + 4 * laneid))) == 4 * (4 * 31 + 4)
 
 
 def test_a_swizzle_in_bytes_is_turned_into_elements() -> None:

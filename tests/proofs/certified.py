@@ -59,6 +59,11 @@ def described(step: int = 1, first: int = 0) -> dict[str, Callable[[], Report]]:
     return found
 
 
+def misaligned() -> Report:
+    """An example whose every symbol has bounds."""
+    return examples()["misaligned.toml 0"]
+
+
 @cache
 def examples() -> dict[str, Report]:
     """The calls of the example specs, by file and number."""

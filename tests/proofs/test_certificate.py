@@ -29,7 +29,7 @@ from tileproof.proofs import certificate as certificates
 from tileproof.proofs import discharge
 from tileproof.proofs.audit import digest, read
 from tileproof.proofs.certificate import certificate, certificate_text
-from tileproof.proofs.solvers import Reply, ask
+from tileproof.proofs.solvers import Reply, asker
 from tileproof.report.version import tileproof_version
 
 ROOT = Path(__file__).parents[2]
@@ -78,13 +78,15 @@ def test_what_a_certificate_says() -> None:
     }
     assert {key for entry in found["obligations"] for key in entry} == {
         "id", "sentence", "section", "hazard", "decides", "verdict", "method", "reason", "counterexample",
-        "smtlib", "witness", "ranges", "expect", "resources",
+        "expect", "scripts",
     }  # fmt: skip
     for entry in found["obligations"]:
         assert (entry["verdict"], entry["expect"], entry["decides"], entry["counterexample"]) == (
             "proved", "unsat", True, None,
         )  # fmt: skip
-        assert entry["resources"] > 0
+        for script in entry["scripts"]:
+            assert list(script) == ["smtlib", "witness", "ranges", "resources"]
+            assert script["resources"] > 0
 
 
 def test_a_question_is_the_premises_with_the_claim_denied() -> None:
@@ -92,7 +94,9 @@ def test_a_question_is_the_premises_with_the_claim_denied() -> None:
     registers = tp.tensor("R", (2,), "b32", "registers")
     i = tp.symbol("i", 0, 7)
     report = tp.check("ld.global.v2.b32", registers, tp.tensor("A", (16,), "b32")[i : i + 2], active=i != 1)
-    assert obligation(content(report), "ld.in-bounds")["smtlib"] == (
+    integers, vectors = obligation(content(report), "ld.in-bounds")["scripts"]
+    assert vectors["smtlib"].startswith("(set-logic QF_BV)\n(declare-const |i:symbol:0| (_ BitVec ")
+    assert integers["smtlib"] == (
         "(set-logic QF_LIA)\n"
         "(declare-const |i:symbol:0| Int)\n"
         "(define-fun t1 () Bool (<= 0 |i:symbol:0|))\n"
@@ -130,8 +134,10 @@ def test_a_refutation_carries_its_counterexample() -> None:
     entry = obligation(found, "ld.aligned")
     assert (found["verdict"], entry["verdict"], entry["expect"]) == ("refuted", "refuted", "sat")
     assert entry["counterexample"]["i"] == 1
-    assert re.search(r"^\(assert \(= \|i:symbol:\d+\| \(_ bv1 \d+\)\)\)$", entry["witness"], re.MULTILINE)
-    assert all(not o["witness"] for o in found["obligations"] if o["expect"] == "unsat")
+    (script,) = entry["scripts"]
+    assert re.search(r"^\(assert \(= \|i:symbol:\d+\| \(_ bv1 \d+\)\)\)$", script["witness"], re.MULTILINE)
+    proved = [o for o in found["obligations"] if o["expect"] == "unsat"]
+    assert not any(script["witness"] for o in proved for script in o["scripts"])
 
 
 def test_hazards_stand_beside_the_verdict() -> None:
@@ -160,14 +166,15 @@ def test_no_verdict_claims_nothing() -> None:
         "unsupported", None, [],
     )  # fmt: skip
     assert unsupported["reason"]
-    x = tp.symbol("x", 0, 2**20)
-    memory, registers = tp.tensor("A", (2**22,), "b32"), tp.tensor("R", (4,), "b32", "registers")
-    start = x * (x + 1) * (x + 2)
-    undecided = content(
-        tp.check("ld.global.v4.b32", registers, memory[start : start + 4], assume=start % 7 == 1, budget=1)
-    )
+    x = tp.symbol("x", 0, 1000)
+    memory, registers = tp.tensor("A", (2_100_000,), "b32"), tp.tensor("R", (4,), "b32", "registers")
+    start = x * (x + 1) * 2
+    undecided = content(tp.check("ld.global.v4.b32", registers, memory[start : start + 4], budget=1))
     assert undecided["verdict"] == "undecided"
-    assert None in {o["expect"] for o in undecided["obligations"]} or undecided["premises"] is None
+    (entry,) = [o for o in undecided["obligations"] if o["verdict"] == "undecided"]
+    assert (entry["id"], entry["expect"]) == ("ld.aligned", None)
+    assert "budget" in entry["reason"]
+    assert entry["scripts"], "whoever has more patience may ask"
 
 
 # Plain
@@ -186,30 +193,35 @@ def test_the_text_does_not_depend_on_the_simplifier(name: str, monkeypatch: pyte
     assert plain["verdict"] == simplified["verdict"]
     assert plain["premises"] == simplified["premises"]
     for one, other in zip(plain["obligations"], simplified["obligations"], strict=True):
-        assert (one["id"], one["smtlib"]) == (other["id"], other["smtlib"])
+        assert (one["id"], one["scripts"]) == (other["id"], other["scripts"])
 
 
 def test_contracts_state_what_they_demand_and_do_not_simplify_it() -> None:
-    """Only the width of arithmetic speaks of what is emitted, which is simplified."""
+    """Except that the width of arithmetic speaks of what is emitted, which is simplified, and that a call
+    guesses which threads its registers name, which it then has to prove.
+    """
     using: dict[str, set[str]] = {}
     for path in (PACKAGE / "contracts").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module == "tileproof.layouts.normal":
                 names = {alias.name for alias in node.names} & {"simplify", "decide"}
                 using.setdefault(path.name, set()).update(names)
-    assert {name: names for name, names in using.items() if names} == {"width.py": {"simplify"}}
+    assert {name: names for name, names in using.items() if names} == {
+        "call.py": {"simplify"},
+        "width.py": {"simplify"},
+    }
 
 
 def test_a_certificate_that_z3_contradicts_is_never_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certificates, "ask", lambda solver, text: Reply("sat"))
+    monkeypatch.setattr(certificates, "asker", lambda solver: lambda text: Reply("sat"))
     with pytest.raises(InternalError, match="the verdict needs the answer unsat, and Z3 says sat"):
         certificate(guarded())
 
 
 def test_what_z3_does_not_answer_in_time_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certificates, "ask", lambda solver, text: Reply("unknown", "resources are spent"))
+    monkeypatch.setattr(certificates, "asker", lambda solver: lambda text: Reply("unknown", "it is spent"))
     found = certificate(guarded())
-    assert {o["resources"] for o in found["obligations"]} == {None}
+    assert {script["resources"] for o in found["obligations"] for script in o["scripts"]} == {None}
     assert {o["expect"] for o in found["obligations"]} == {"unsat"}
 
 
@@ -223,7 +235,7 @@ def test_the_same_call_gives_the_same_bytes_whatever_came_before() -> None:
     assert first == again
 
 
-@pytest.mark.parametrize("seed", ["0", "1", "4711"])
+@pytest.mark.parametrize("seed", ["1", "4711"])
 def test_the_same_bytes_in_every_process(seed: str) -> None:
     program = (
         "import hashlib\n"
@@ -250,7 +262,7 @@ def test_variables_of_one_name_are_told_apart() -> None:
     lane = tp.symbol("lane", 0, 3)
     memory = tp.tensor("lane", (64,), "b32")
     report = tp.check("ld.global.b32", tp.tensor("R", (1,), "b32", "registers"), memory[lane : lane + 1])
-    text = obligation(content(report), "ld.aligned")["smtlib"]
+    text = obligation(content(report), "ld.aligned")["scripts"][0]["smtlib"]
     assert set(re.findall(r"declare-const \|([^|]*)\|", text)) >= {
         "lane:symbol:3", "lane:thread:0", "lane:base:2",
     }  # fmt: skip
@@ -266,11 +278,11 @@ def test_a_certificate_survives_json(tmp_path: Path) -> None:
 
 def test_the_counterexamples_of_a_report_satisfy_their_question() -> None:
     """With its values pinned, each question of a refuted obligation still has a point, in Z3's words."""
-    pinned = 0
-    for call in described(step=3).values():
-        for entry in content(call())["obligations"]:
-            if entry["expect"] == "sat":
-                script = entry["smtlib"].replace("(check-sat)", f"{entry['witness']}\n(check-sat)")
-                assert ask("z3", script).answer == "sat"
-                pinned += entry["witness"].count("(assert")
-    assert pinned > 50
+    ask, pinned = asker("z3"), 0
+    for call in described(step=5).values():
+        refuted = [o for o in content(call())["obligations"] if o["expect"] == "sat"]
+        for script in (s for o in refuted for s in o["scripts"]):
+            text = script["smtlib"].replace("(check-sat)", f"{script['witness']}\n(check-sat)")
+            assert ask(text).answer == "sat"
+            pinned += script["witness"].count("(assert")
+    assert pinned > 40

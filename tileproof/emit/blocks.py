@@ -68,6 +68,18 @@ class Blocks:
     def assumed(self) -> list[Relation]:
         return [relation for block in self._open for relation in block.assumed]
 
+    def assumed_by_all(self, here: Sequence[Relation]) -> list[Relation]:
+        """What was assumed, and what is ``here``, as relations that hold for CTAs that are not here too: under the
+        guards around them.
+        """
+        guard, found = truth(True), []
+        for block in self._open:
+            guard = conjunction((guard, block.guard))
+            for relation in (*block.assumed, *(here if block is self._open[-1] else ())):
+                varies = any(v.kind == "symbol" and v.uniform != "grid" for v in leaves(relation))
+                found.append(implies(guard, relation) if varies else relation)
+        return found
+
     def assume(self, relation: Relation) -> None:
         """Up to the end of the innermost block."""
         self._open[-1].assumed.append(relation)

@@ -171,6 +171,9 @@ class Kernel:
         for operand in operands:
             self._demand_declared(operand)
         extra = Launch.of(assume=assume).assumptions
+        self._demand_symbols(*extra)
+        # Block indices and loop variables differ between the CTAs of a cluster, nowhere inside one.
+        known = self._blocks.assumed_by_all(extra) if scope == "cluster" else [*self._blocks.assumed, *extra]
         report = prove(
             opcode,
             *operands,
@@ -178,7 +181,7 @@ class Kernel:
             block=self._launch.block,
             cluster=self._launch.cluster,
             active=self._blocks.guard,
-            assume=[*self._blocks.assumed, *extra],
+            assume=known,
             **parameters,
         )
         planned = plan(report)
@@ -212,6 +215,7 @@ class Kernel:
         If it is about parameters alone, a launch checks it.
         """
         vouched = as_relation(relation)
+        self._demand_symbols(vouched)
         self._blocks.assume(vouched)
         self._blocks.vouch([vouched], self._declared.scalars)
 

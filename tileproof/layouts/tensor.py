@@ -209,7 +209,7 @@ def tensor(
         )
     size = None if greatest is None else const(-(-(greatest + 1) * dtype_bits(kind) // 8))
     spanned = None if static or space != "global" else _spanned(made)
-    if spanned is not None:
+    if spanned is not None and all(v.kind == "symbol" and v.uniform == "grid" for v in leaves(spanned)):
         # The launcher knows the strides, and asks for no more than they reach.
         size = simplify(-(-spanned * dtype_bits(kind) // 8))
     if layout is None:

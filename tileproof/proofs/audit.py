@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Any
 
 from tileproof.errors import TileproofError
-from tileproof.proofs.solvers import Reply, SolverError, ask, version
+from tileproof.proofs.solvers import Reply, SolverError, asker, version
 
 FORMAT = 1
 CHECK = "(check-sat)\n"
@@ -40,18 +40,27 @@ class Status(Enum):
     UNCLAIMED = "not claimed"
 
 
+_STATUS = {
+    "sat": Status.CONFIRMED,
+    "unsat": Status.CONFIRMED,
+    "unknown": Status.UNKNOWN,
+    "inexpressible": Status.INEXPRESSIBLE,
+}
+
+
 @dataclass(frozen=True)
 class Question:
     """What a certificate records of one obligation, or of its premises.
 
-    ``text`` is the SMT-LIB script, ``None`` where no logic has words for the question. ``expected`` is the
-    answer that the verdict claims, ``None`` where it claims none. A question that ``decides`` counts for the
-    verdict; the others are hazards beside it, and whether the ``premise`` is possible.
+    ``texts`` are SMT-LIB scripts, one for each theory; none where no theory has words for the question.
+    ``expected`` is the answer that the verdict claims, ``None`` where it claims none. A question that
+    ``decides`` counts for the verdict; the others are hazards beside it, and whether the ``premise`` is
+    possible.
     """
 
     id: str
     sentence: str
-    text: str | None
+    texts: tuple[str, ...]
     expected: str | None
     decides: bool
     premise: bool = False
@@ -73,21 +82,34 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """A question, what the solver says of it, and what follows."""
+    """A question, what the solver says of each of its texts, and what follows."""
 
     question: Question
-    reply: Reply
+    replies: tuple[Reply, ...]
+
+    @property
+    def answer(self) -> str:
+        """The answer of all texts that were answered."""
+        answers = {r.answer for r in self.replies}
+        decided = answers & {"sat", "unsat"}
+        if len(decided) == 1:
+            return decided.pop()
+        return "unknown" if decided or "unknown" in answers else "inexpressible"
 
     @property
     def status(self) -> Status:
         if self.question.expected is None:
             return Status.UNCLAIMED
-        match self.reply.answer:
-            case "sat" | "unsat" as answer:
-                return Status.CONFIRMED if answer == self.question.expected else Status.CONTRADICTED
-            case "inexpressible":
-                return Status.INEXPRESSIBLE
-        return Status.UNKNOWN
+        if any(r.answer in ("sat", "unsat") and r.answer != self.question.expected for r in self.replies):
+            return Status.CONTRADICTED
+        return _STATUS[self.answer]
+
+    @property
+    def reason(self) -> str:
+        """Why there is no answer; empty where there is one."""
+        if self.answer in ("sat", "unsat"):
+            return ""
+        return next((r.reason for r in self.replies if r.answer == self.answer), "no theory has words for it")
 
 
 @dataclass(frozen=True)
@@ -101,10 +123,10 @@ class Audit:
     @cached_property
     def verdict(self) -> str:
         """The verdict that the answers alone come to."""
-        deciding = [c.reply.answer for c in self.confirmations if c.question.decides]
+        deciding = [c.answer for c in self.confirmations if c.question.decides]
         if "sat" in deciding:
             return "refuted"
-        possible = any(c.question.premise and c.reply.answer == "sat" for c in self.confirmations)
+        possible = any(c.question.premise and c.answer == "sat" for c in self.confirmations)
         return "proved" if possible and deciding and set(deciding) == {"unsat"} else "undecided"
 
     @cached_property
@@ -169,24 +191,27 @@ def _certificate(content: Mapping[str, Any]) -> Certificate:
 
 
 def _question(entry: Mapping[str, Any], where: str, *, premise: bool = False) -> Question:
-    text = _field(entry, where, "smtlib", str, type(None))
-    witness = "" if premise else _field(entry, where, "witness", str)
     expected = _field(entry, where, "expect", str, type(None))
     if expected not in ("sat", "unsat", None):
         raise AuditError(f"{where}: 'expect' is sat, unsat or null, not {expected!r}")
-    if text is not None:
-        if not text.endswith(CHECK):
-            raise AuditError(f"{where}: its SMT-LIB text does not end in (check-sat)")
-        text = text.removesuffix(CHECK) + witness + CHECK
-        _require_plain(text, where)
-    return Question(
-        "premises" if premise else _shown(entry, where, "id"),
-        "some thread can reach the call" if premise else _shown(entry, where, "sentence"),
-        text,
-        expected,
-        False if premise else _field(entry, where, "decides", bool),
-        premise,
+    scripts = enumerate(_field(entry, where, "scripts", list), 1)
+    texts = tuple(
+        _text(_checked(s, f"{where}, script {n}", dict), f"{where}, script {n}") for n, s in scripts
     )
+    if premise:
+        return Question("premises", "some thread can reach the call", texts, expected, False, True)
+    name, sentence = (_shown(entry, where, key) for key in ("id", "sentence"))
+    return Question(name, sentence, texts, expected, _field(entry, where, "decides", bool))
+
+
+def _text(script: Mapping[str, Any], where: str) -> str:
+    """The script with its witness pinned."""
+    text, witness = (_field(script, where, key, str) for key in ("smtlib", "witness"))
+    if not text.endswith(CHECK):
+        raise AuditError(f"{where}: its SMT-LIB text does not end in (check-sat)")
+    pinned: str = text.removesuffix(CHECK) + witness + CHECK
+    _require_plain(pinned, where)
+    return pinned
 
 
 def _field(entry: Mapping[str, Any], where: str, key: str, *kinds: type) -> Any:
@@ -256,14 +281,15 @@ def audit(certificate: Certificate, solver: str = "cvc5") -> Audit:
     Raises :class:`SolverError` for a solver that is unknown or not installed, and for text that it cannot
     read.
     """
-    name = f"{solver} {version(solver)}"
-    known: dict[str | None, Reply] = {None: Reply("inexpressible", "no logic has words for it")}
+    name, ask = f"{solver} {version(solver)}", asker(solver)
+    known: dict[str, Reply] = {}
     confirmations = []
     for question in certificate.questions:
-        if question.text not in known and question.text is not None:
-            try:
-                known[question.text] = ask(solver, question.text)
-            except SolverError as error:
-                raise SolverError(f"{question.id}: {error}") from None
-        confirmations.append(Confirmation(question, known[question.text]))
+        for text in question.texts:
+            if text not in known:
+                try:
+                    known[text] = ask(text)
+                except SolverError as error:
+                    raise SolverError(f"{question.id}: {error}") from None
+        confirmations.append(Confirmation(question, tuple(known[text] for text in question.texts)))
     return Audit(certificate, name, tuple(confirmations))

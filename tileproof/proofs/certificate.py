@@ -1,9 +1,9 @@
 """Certificates: all that somebody else's solver needs to check a verdict again.
 
-A certificate is JSON. For each obligation it holds the plain, unsimplified question as SMT-LIB 2 text: the
-premises with the claim denied. ``unsat`` means proved, ``sat`` refuted, and then the counterexample is pinned
-in the same terms. One more question asks that the premises can hold at all. ``docs/certificates.md`` says
-what each key means; :mod:`tileproof.proofs.audit` reads them.
+A certificate is JSON. For each obligation it holds the plain, unsimplified question as SMT-LIB 2 text, in one
+theory or two: the premises with the claim denied. ``unsat`` means proved, ``sat`` refuted, and then the
+counterexample is pinned in the same terms. One more question asks that the premises can hold at all.
+``docs/certificates.md`` says what each key means; :mod:`tileproof.proofs.audit` reads them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from tileproof.layouts.index import Expression, negate
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.traverse import leaves
 from tileproof.proofs.audit import CHECK, FORMAT, digest
-from tileproof.proofs.smt import UnencodableError
-from tileproof.proofs.smtlib import script
-from tileproof.proofs.solvers import ask, version
+from tileproof.proofs.smtlib import Script, scripts
+from tileproof.proofs.solvers import Asker, asker, version
 from tileproof.proofs.verdict import Finding, Verdict
 from tileproof.report.version import tileproof_version
 
@@ -39,7 +38,10 @@ def certificate(report: Report) -> dict[str, Any]:
     Z3 answers each recorded text once more while it is written. Raises :class:`InternalError` when it
     contradicts the report.
     """
-    decided = report.context is not None
+    ask = asker("z3")
+    possible = (
+        None if report.context is None else _question(ask, [report.call.reachable], "sat", {}, "premises")
+    )
     content: dict[str, Any] = {
         "format": FORMAT,
         "tileproof": tileproof_version(),
@@ -47,10 +49,10 @@ def certificate(report: Report) -> dict[str, Any]:
         "verdict": report.verdict.value,
         "reason": report.reason,
         "call": _call(report.call),
-        "premises": _question([report.call.reachable], "sat", {}, "premises") if decided else None,
+        "premises": possible,
         "obligations": [
-            *(_obligation(f, decides=True) for f in report.findings),
-            *(_obligation(f, decides=False) for f in report.hazards),
+            *(_obligation(ask, f, decides=True) for f in report.findings),
+            *(_obligation(ask, f, decides=False) for f in report.hazards),
         ],
     }
     content["sha256"] = digest(content)
@@ -62,7 +64,7 @@ def certificate_text(report: Report) -> str:
     return json.dumps(certificate(report), indent=1) + "\n"
 
 
-def _obligation(finding: Finding, *, decides: bool) -> dict[str, Any]:
+def _obligation(ask: Asker, finding: Finding, *, decides: bool) -> dict[str, Any]:
     obligation, example = finding.obligation, finding.counterexample
     point = {} if example is None else example.point
     denial = [finding.premise, negate(obligation.claim)]
@@ -76,29 +78,27 @@ def _obligation(finding: Finding, *, decides: bool) -> dict[str, Any]:
         "method": finding.method,
         "reason": finding.reason,
         "counterexample": None if example is None else dict(example.values),
-        **_question(denial, ANSWERS.get(finding.verdict), point, obligation.id),
+        **_question(ask, denial, ANSWERS.get(finding.verdict), point, obligation.id),
     }
 
 
 def _question(
-    relations: list[Relation], expected: str | None, point: Mapping[Leaf, int], name: str
+    ask: Asker, relations: list[Relation], expected: str | None, point: Mapping[Leaf, int], name: str
 ) -> dict[str, Any]:
     """The question whether the relations hold together somewhere; ``point`` is where, if that is known."""
-    try:
-        asked = script(relations, point)
-    except UnencodableError as error:
-        return {
-            "smtlib": None, "witness": "", "ranges": {}, "expect": expected, "resources": None,
-            "inexpressible": str(error),
-        }  # fmt: skip
-    reply = ask("z3", asked.text.removesuffix(CHECK) + asked.witness + CHECK)
+    asked = scripts(relations, point)
+    return {"expect": expected, "scripts": [_answered(ask, script, expected, name) for script in asked]}
+
+
+def _answered(ask: Asker, script: Script, expected: str | None, name: str) -> dict[str, Any]:
+    """A script and what it cost Z3 to answer it."""
+    reply = ask(script.text.removesuffix(CHECK) + script.witness + CHECK)
     if reply.answer in ("sat", "unsat") and expected not in (None, reply.answer):
         raise InternalError(f"{name}: the verdict needs the answer {expected}, and Z3 says {reply.answer}")
     return {
-        "smtlib": asked.text,
-        "witness": asked.witness,
-        "ranges": {f"{v.label}:{v.kind}": [v.lo, v.hi, v.multiple_of] for v in asked.ranges},
-        "expect": expected,
+        "smtlib": script.text,
+        "witness": script.witness,
+        "ranges": {f"{v.label}:{v.kind}": [v.lo, v.hi, v.multiple_of] for v in script.ranges},
         "resources": None if reply.answer == "unknown" else reply.resources,
     }
 

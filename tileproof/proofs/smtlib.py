@@ -5,14 +5,15 @@ Every compound term is a ``define-fun`` of its own, so shared subterms are writt
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from tileproof.layouts.index import Relation
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.sharpen import conjuncts
 from tileproof.proofs.domains import bounded
-from tileproof.proofs.smt import Reading, theory_for
+from tileproof.proofs.smt import Reading, UnencodableError, bit_width, theory_for
 
 _BOOLEAN = {"<", "<=", "=", "and", "or", "not", "xor", "bvslt", "bvsle"}
 
@@ -22,7 +23,8 @@ Term = tuple[str, str]
 
 @dataclass(frozen=True)
 class Script:
-    """A question. ``text`` asks for a point where all relations hold and ends in ``(check-sat)``.
+    """A question in one theory. ``text`` asks for a point where all relations hold and ends in
+    ``(check-sat)``.
 
     ``witness`` are assertions that pin variables to a known point, in the same terms. ``ranges`` are the
     variables that the text asks for fewer values than they have (see :mod:`tileproof.proofs.domains`).
@@ -73,28 +75,40 @@ class TextTerms:
         return self._known[key]
 
 
-def script(relations: list[Relation], point: Mapping[Leaf, int] | None = None) -> Script:
-    """An SMT-LIB 2 script that asks for a point where all relations hold; ``point`` is one, where known. Each
-    part of a conjunction is an assertion of its own.
+def scripts(relations: Iterable[Relation], point: Mapping[Leaf, int] | None = None) -> list[Script]:
+    """The question whether all relations hold somewhere, in each theory that is good for it; ``point`` is
+    where, if that is known.
 
-    Raises :class:`tileproof.proofs.smt.UnencodableError`.
+    Affine questions are asked in integers, and again in bit-vectors where everything has bounds. Where bits
+    are mixed or variables multiplied, bit-vectors alone are asked if there are bounds, integers if not. No
+    theory has words for the bits of two numbers without bounds: then the list is empty.
     """
-    relations = [part for relation in relations for part in conjuncts(relation)]
-    width, became = theory_for(relations), dict[Leaf, Leaf]()
-    if width is None:
-        narrowed, ranges = bounded(relations)
-        width = theory_for(narrowed)
-        if width is not None:
-            relations, became = narrowed, ranges
+    stated = [part for relation in relations for part in conjuncts(relation)]
+    narrowed, became = bounded(stated)
+    found = []
+    if theory_for(narrowed) is None:
+        with suppress(UnencodableError):
+            found.append(_script(stated, None, {}, point or {}))
+    width = bit_width(narrowed)
+    if width is not None:
+        found.append(_script(narrowed, width, became, point or {}))
+    return found
+
+
+def _script(
+    stated: list[Relation], width: int | None, became: Mapping[Leaf, Leaf], point: Mapping[Leaf, int]
+) -> Script:
+    """One theory's text; each part of a conjunction is an assertion of its own."""
     terms = TextTerms()
     reading = Reading(width, terms)
-    stated: list[Term] = [reading.term(r) for r in relations]
-    lines = [f"(set-logic {reading.logic})", *terms.lines, *_asserted([*reading.side, *stated])]
-    pinned = []
-    for variable, value in (point or {}).items():
-        asked = became.get(variable, variable)
-        if asked in reading.variables and _has(asked, value):
-            pinned.append((f"(= {reading.variables[asked][0]} {reading.number(value)[0]})", "Bool"))
+    asserted: list[Term] = [reading.term(r) for r in stated]
+    lines = [f"(set-logic {reading.logic})", *terms.lines, *_asserted([*reading.side, *asserted])]
+    known = {became.get(variable, variable): value for variable, value in point.items()}
+    pinned = [
+        (f"(= {term[0]} {reading.number(known[variable])[0]})", "Bool")
+        for variable, term in reading.variables.items()
+        if variable in known and _has(variable, known[variable])
+    ]
     return Script(
         "\n".join([*lines, "(check-sat)", ""]), "\n".join(_asserted(pinned)), tuple(became.values())
     )

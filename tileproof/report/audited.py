@@ -96,10 +96,11 @@ def _claim(question: Question) -> str:
 
 
 def _words(confirmation: Confirmation) -> str:
-    question, reply = confirmation.question, confirmation.reply
+    question, reason = confirmation.question, confirmation.reason
     if confirmation.status is Status.CONTRADICTED:
-        return f"{question.sentence}: recorded {question.expected}, answered {reply.answer}"
-    return f"{question.sentence}: {reply.reason}" if reply.reason else question.sentence
+        answers = " and ".join(r.answer for r in confirmation.replies)
+        return f"{question.sentence}: recorded {question.expected}, answered {answers}"
+    return f"{question.sentence}: {reason}" if reason else question.sentence
 
 
 def summary(results: Sequence[Audited]) -> str:
@@ -178,8 +179,8 @@ def _json(result: Audited) -> dict[str, Any]:
             {
                 "id": c.question.id,
                 "expected": c.question.expected,
-                "answer": c.reply.answer,
-                "reason": c.reply.reason or None,
+                "answers": [r.answer for r in c.replies],
+                "reason": c.reason or None,
                 "status": c.status.value,
             }
             for c in checked.confirmations
