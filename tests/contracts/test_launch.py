@@ -146,7 +146,10 @@ def test_defaults() -> None:
     assert Thread(const(1), const(2)).cta == (const(0),) * 3
 
 
-@pytest.mark.parametrize(("threads", "warps", "lanes"), [(1, 1, 1), (20, 1, 20), (31, 1, 31), (32, 1, 32), (33, 2, 32), (96, 3, 32)])
+@pytest.mark.parametrize(
+    ("threads", "warps", "lanes"),
+    [(1, 1, 1), (20, 1, 20), (31, 1, 31), (32, 1, 32), (33, 2, 32), (96, 3, 32)],
+)
 def test_anyone_has_the_numbers_of_a_block(threads: int, warps: int, lanes: int) -> None:
     anyone = Launch.of(threads).thread()
     bounds = [(v.lo, v.hi) for v in leaves(anyone.warp, anyone.lane)]
@@ -189,7 +192,11 @@ def test_seen_by() -> None:
 def test_a_symbol_named_like_a_number_stays_itself() -> None:
     launch = Launch.of(64)
     someone, other = Thread(const(1), const(5)), launch.thread(1)
-    for expression in (tp.symbol("lane", 0, 3) + tp.symbol("warp", 0, 3), tp.symbol("tx", 0, 3) * 2, other.lane + other.warp):
+    for expression in (
+        tp.symbol("lane", 0, 3) + tp.symbol("warp", 0, 3),
+        tp.symbol("tx", 0, 3) * 2,
+        other.lane + other.warp,
+    ):
         assert launch.seen_by(someone, expression) is expression
     assert launch.seen_by(someone, other.lane + tx) is other.lane + 37
 

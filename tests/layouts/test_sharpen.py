@@ -199,7 +199,7 @@ def solutions(premise: Relation, narrowed: dict[Leaf, Leaf]) -> set[tuple[int, .
 
 
 @given(st.lists(facts(), min_size=1, max_size=4))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_the_same_points_satisfy_the_premise(items: list[Relation]) -> None:
     premise = conjunction(items)
     narrowed = sharpen(premise)

@@ -108,8 +108,13 @@ def test_symbolic_strides_need_what_they_reach_and_no_more(spec: Any, swizzle: A
     assert t.storage.size is not None
     size = evaluate(t.storage.size, values)
     assert size == 4 * (reached + 1) if swizzle is None else 0 <= size - 4 * (reached + 1) < 4 * 64
-    assert tensor("A", (5, 8), "float32", layout=TileLayout(S[(5, 8) : (-LD, 1)] + 4 * 4096)).storage.size is not None
-    assert tensor("A", (5, 8), "float32", layout=TileLayout(S[(5, 8) : (symbol("s"), 1)])).storage.size is None
+    assert (
+        tensor("A", (5, 8), "float32", layout=TileLayout(S[(5, 8) : (-LD, 1)] + 4 * 4096)).storage.size
+        is not None
+    )
+    assert (
+        tensor("A", (5, 8), "float32", layout=TileLayout(S[(5, 8) : (symbol("s"), 1)])).storage.size is None
+    )
 
 
 def test_a_size_is_one_for_all_threads() -> None:

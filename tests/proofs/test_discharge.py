@@ -275,7 +275,7 @@ SWIZZLES = [
     st.sampled_from(SWIZZLES),
     st.sampled_from([1, -1, 4]),
 )
-@settings(max_examples=120)
+@settings(max_examples=60)
 def test_distinct_agrees_with_brute_force(
     factors: list[tuple[int, int]], swizzle: Swizzle | None, scale: int
 ) -> None:
@@ -300,7 +300,7 @@ def test_distinct_agrees_with_brute_force(
 
 
 @given(st.lists(st.tuples(st.integers(2, 5), st.integers(1, 4)), min_size=1, max_size=4), st.randoms())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_mixed_radix_is_accepted(factors: list[tuple[int, int]], shuffle: Any) -> None:
     """Strides that each jump over all smaller ones, in any order and with any sign."""
     step, pairs = 1, []
@@ -406,7 +406,7 @@ def obligations(draw: st.DrawFn) -> Obligation:
 
 
 @given(st.lists(obligations(), min_size=1, max_size=4), st.sampled_from([1, 50, 1000, 20_000, BUDGET]))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_answers_are_right_or_none(batch: list[Obligation], budget: int) -> None:
     x, y = tp.symbol("x", 0, 7).args[0], tp.symbol("y", -3, 4).args[0]
     answers: list[Answer] = discharge(batch, ALWAYS, budget)

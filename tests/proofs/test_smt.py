@@ -47,7 +47,7 @@ def encodable(node: Any) -> bool:
 
 
 @given(st.one_of(indices(BOUNDED, 7), relations(BOUNDED, 3)))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_bit_vectors(node: Any) -> None:
     reading = Reading(bit_width([node]))
     assert reading.width is not None
@@ -55,7 +55,7 @@ def test_bit_vectors(node: Any) -> None:
 
 
 @given(st.one_of(indices(max_leaves=6), relations(max_leaves=3)))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_integers(node: Any) -> None:
     reading = Reading(None)
     try:
