@@ -231,7 +231,7 @@ def test_a_register_slot_that_varies_is_refused_and_its_symbol_named() -> None:
 def test_arithmetic_that_neither_bounds_nor_a_proof_show_to_fit_is_refused() -> None:
     far = tp.symbol("far", 0)
     row = (far * 2 + 1) // 3
-    report = tp.check(V4, WORDS, ROWS[row], assume=far < 60)
+    report = tp.check(V4, WORDS, ROWS[row], assume=far < 60, index_bits=64)
     assert "div.u64" in emit(report)
     without = tuple(f for f in report.findings if f.obligation.id != "ld.no-overflow")
     assert len(without) < len(report.findings)
