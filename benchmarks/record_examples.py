@@ -14,6 +14,7 @@ import argparse
 import importlib
 import json
 import re
+import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -34,6 +35,12 @@ def builds(example: Any) -> dict[str, tuple[Any, ...]]:
     if variants is None:
         return {"": steps}
     return {name: tuple(partial(step, variant) for step in steps) for name, variant in variants.items()}
+
+
+def nvidia_driver() -> str:
+    """The version of the driver, as ``nvidia-smi`` tells it."""
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[0]
 
 
 def words(array: np.ndarray[Any, Any]) -> list[int]:
@@ -59,7 +66,8 @@ def main() -> int:
     content = {
         "gpu": device_name(),
         "compute_capability": f"{major}.{minor}",
-        "driver": driver_version(),
+        "driver": nvidia_driver(),
+        "cuda": driver_version(),
         "kernels": kernels,
     }
     options.out.mkdir(parents=True, exist_ok=True)

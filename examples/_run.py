@@ -43,8 +43,9 @@ def run(build: Build, inputs: Inputs, expected: Expected, issued: dict[str, int]
     print(kernel.ptx())
     try:
         cubin = kernel.assemble()
-        registers = cubin.kernels[0].registers
-        print(f"assembled for {cubin.arch} by {cubin.assembler}: {registers} registers per thread")
+        # Not every assembler tells what a kernel uses.
+        used = "".join(f": {usage.registers} registers per thread" for usage in cubin.kernels)
+        print(f"assembled for {cubin.arch} by {cubin.assembler}{used}")
     except AssemblerError as error:
         print(f"not assembled: {error}")
 
