@@ -9,7 +9,7 @@ import pytest
 
 import tileproof as tp
 from tests.contracts.calls import memory, registers
-from tileproof import R, cbx, cby, laneid, tid_in_wg, tx, ty, warpid, wgid, wid_in_wg
+from tileproof import R, S, TileLayout, cbx, cby, laneid, tid_in_wg, tx, ty, warpid, wgid, wid_in_wg
 from tileproof.contracts.call import Call, Operand, UnfitError, parameter
 from tileproof.contracts.grammar import resolve
 from tileproof.contracts.launch import Launch, Thread
@@ -400,3 +400,15 @@ def test_groups_name_each_thread_once() -> None:
             for group in product(*map(range, made.group_extents))
         ]
         assert sorted(named) == sorted(product(range(warps), range(32)))
+
+
+@pytest.mark.parametrize(("least", "verdict"), [(1, tp.Verdict.PROVED), (0, tp.Verdict.REFUTED)])
+def test_a_group_of_the_executing_warp(least: int, verdict: tp.Verdict) -> None:
+    """Registers that each warp names by its own number, under a guard that leaves one warp or two."""
+    layout = TileLayout(S[(2, 4, 8, 4) : (1 @ warpid, 1, 4 @ laneid, 1 @ laneid)])
+    mine = tp.tensor("R", (2, 4, 8, 4), "uint32", "registers", layout=layout)[warpid : warpid + 1]
+    rows = tp.tensor("SM", (2, 4, 8, 4), "uint32", "shared", align=16)[warpid : warpid + 1]
+    report = tp.check(
+        "stmatrix.sync.aligned.m8n8.x4.shared.b16", rows, mine, scope="cta", block=64, active=warpid >= least
+    )
+    assert report.verdict is verdict, str(report)

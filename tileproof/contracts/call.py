@@ -196,8 +196,18 @@ class Call(Portable):
                             proposal[name] = (step, form.constant)
                         elif leaves(plain := simplify(named)) == [variable.args[0]]:
                             self._note_scattered(name, plain, variable.args[0])
+                        elif self.scope != "warpgroup" and any(v.kind == "thread" for v in leaves(plain)):
+                            # The registers say that whoever executes owns them; the guard says who does.
+                            proposal[name] = (1, self._first_active(name))
                 break
         return proposal
+
+    def _first_active(self, name: str) -> int:
+        """The least lane or warp that the guard's bounds leave, a guess for convergence to prove."""
+        anyone = self.launch.thread()
+        variable = (anyone.warp if name == "warp" else anyone.lane).args[0]
+        narrowed = sharpen(self.launch.seen_by(anyone, self.launch.active))
+        return narrowed.get(variable, variable).lo or 0
 
     def _note_scattered(self, name: str, named: Index, variable: Leaf) -> None:
         threads = tuple(evaluate(named, {variable: g}) for g in range((variable.hi or 0) + 1))
