@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tileproof as tp
 from tests.proofs.replay import assert_complete
+from tileproof.errors import SimulationError
 from tileproof.layouts.tensor import Tensor
 from tileproof.proofs.report import Report
 from tileproof.proofs.verdict import Counterexample
+from tileproof.simulate import simulate
 
 PROVED, REFUTED = tp.Verdict.PROVED, tp.Verdict.REFUTED
 
@@ -155,3 +158,30 @@ def test_cutlass_2634() -> None:
         found = view.place([0 * tp.symbol("z"), 0 * tp.symbol("z")]).byte_offset
         where[name] = int(found) // 4
     assert where == {"wrong": 32, "right": 36}
+
+
+def test_llamacpp_8123() -> None:
+    """On sm_75 every lane's address has to be valid, also those that ``.x2`` does not read: spare lanes repeat rows."""
+    k = tp.Kernel("spare_lanes", block=32)
+    out = k.parameter("Out", (32, 2), "uint32")
+    rows = k.shared("SM", (2, 8, 4), "uint32", align=16)
+    one = tp.TileLayout(tp.S[(32, 2, 1) : (1 @ tp.laneid, 1, 1)])
+    words = k.registers("words", (32, 2, 1), "uint32", layout=one, fill=7)
+    k.apply("st.shared.b32", rows.view(2, 32, 1).permute(1, 0, 2), words, scope="warp")
+    k.raw("bar.sync 0;")
+    layout = tp.TileLayout(tp.S[(2, 8, 4) : (1, 4 @ tp.laneid, 1 @ tp.laneid)])
+    fragment = k.registers("fragment", (2, 8, 4), "uint32", layout=layout)
+    k.apply("ldmatrix.sync.aligned.m8n8.x2.shared.b16", fragment, rows, scope="warp")
+    lanes = fragment.permute(1, 2, 0).view(32, 2, 1)
+    k.apply("st.global.b32", out.view(32, 2, 1), lanes, scope="warp")
+    text = k.ptx("sm_75")
+    got = np.zeros((32, 2), np.uint32)
+    simulate(text, [got], target="sm_75")
+    assert (got == 7).all()
+
+    # The same with addresses that go on past the rows: lane 16 has none, which newer machines do not read.
+    line = next(part for part in text.splitlines() if "and.b32" in part and ", 15;" in part)
+    faulty = text.replace(line, line.replace(", 15;", ", 31;"))
+    with pytest.raises(SimulationError, match="lane 16"):
+        simulate(faulty, [got], target="sm_75")
+    simulate(faulty.replace("sm_75", "sm_80"), [got], target="sm_80")
