@@ -322,3 +322,28 @@ def test_the_first_operand_fits_nothing() -> None:
     example = refusal(memory((4,), name="X"), memory((4,)))
     assert (example.lane, example.warp, example.repeat, example.values) == (None, None, (), {})
     assert (example.storage, example.byte_address, example.slot) == (None, None, None)
+
+
+def test_a_solver_that_breaks_while_minimising_leaves_its_counterexample(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    far = tp.symbol("far", 0, 10**9)
+    view = tp.tensor("A", (1 << 32,), "uint32")[far : far + 4]
+    words = tp.tensor("W", (4,), "uint32", "registers")
+    check, calls = z3.Solver.check, []
+
+    def breaking(solver: z3.Solver, *conditions: Any) -> Any:
+        calls.append(conditions)
+        if conditions:
+            raise z3.Z3Exception("out of memory")
+        return check(solver, *conditions)
+
+    monkeypatch.setattr(z3.Solver, "check", breaking)
+    monkeypatch.setattr("tileproof.proofs.discharge._remembered", {})
+    report = tp.check("ld.global.v4.b32", words, view, active=far % 7 == 3)
+    failure = report.failures[0]
+    assert failure.verdict is REFUTED
+    assert failure.counterexample is not None
+    assert failure.counterexample.symbols["far"] % 4 != 0
+    assert any(calls)
+    assert "before the least counterexample was found" in failure.reason

@@ -96,7 +96,12 @@ def least(question: Question, reading: Reading, solver: z3.Solver) -> tuple[dict
 
     def possible(*conditions: Any) -> bool:
         nonlocal model, reason
-        result = solver.check(*conditions)
+        try:
+            result = solver.check(*conditions)
+        except z3.Z3Exception as error:
+            # What was found so far stays a counterexample; it is only not shown to be the least.
+            reason = f"the solver stopped before the least counterexample was found: {error}"
+            return False
         if result == z3.sat:
             model = solver.model()
         elif result == z3.unknown:
