@@ -103,3 +103,5 @@ STMATRIX = Instruction(
         Since({"type": ("b8",)}, (8, 6), _WITH_BYTES, "matrices of 8-bit elements"),
     ),
 )
+
+INSTRUCTIONS = (LDMATRIX, STMATRIX)

@@ -215,3 +215,5 @@ ST = Instruction(
         Since({"space": ("param::func",)}, (8, 3), what="sub-qualifiers of .param"),
     ),
 )
+
+INSTRUCTIONS = (LD, ST)
