@@ -30,8 +30,8 @@ from tileproof.proofs.discharge import (
     injective,
     premise_of,
     query,
-    require_possible,
 )
+from tileproof.proofs.premises import require_possible
 from tileproof.proofs.smt import Reading
 from tileproof.proofs.verdict import Verdict
 
@@ -474,3 +474,13 @@ def test_query_says_what_it_found() -> None:
         result, reading, _ = query(relations, BUDGET)
         assert result == answer
         assert isinstance(reading, Reading)
+
+
+def test_what_a_query_costs_does_not_depend_on_what_was_asked_before() -> None:
+    def cost() -> list[int]:
+        _remembered.clear()
+        return [a.resources for a in discharge([GOOD[0], demand(U < J, given=U < I)], ALWAYS)]
+
+    alone = cost()
+    discharge([demand((I ^ J) < 64), demand(I * J <= 63 * 63), demand(U + 1 > U)], ALWAYS)
+    assert cost() == alone

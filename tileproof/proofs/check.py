@@ -16,7 +16,8 @@ from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.tensor import Storage
 from tileproof.layouts.traverse import leaves
 from tileproof.layouts.view import View, ViewOperations
-from tileproof.proofs.discharge import BUDGET, Answer, discharge, premise_of, require_possible
+from tileproof.proofs.discharge import BUDGET, Answer, discharge, premise_of
+from tileproof.proofs.premises import require_possible, require_true_of_threads
 from tileproof.proofs.report import ContractError, Report
 from tileproof.proofs.verdict import Finding, Verdict
 
@@ -135,7 +136,7 @@ def _report(call: Call, family: Family, hazards: Hazards, budget: int) -> Report
     except UnfitError as error:
         answers = discharge([error.obligation], truth(True), budget)
         return Report(call, Verdict.REFUTED, tuple(_finding(call, a, truth(True)) for a in answers))
-    undecided = require_possible(call.reachable, budget)
+    undecided = require_possible(call.reachable, budget) or require_true_of_threads(call.launch, budget)
     if undecided is not None:
         return Report(call, Verdict.UNDECIDED, (), reason=undecided)
     context = call.facts

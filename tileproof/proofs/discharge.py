@@ -2,20 +2,18 @@
 
 Everything a solver is asked is quantifier free: the variables of an obligation are its free variables, and a
 model of the premises with the claim denied is a counterexample. The budget is Z3's resource count, so a
-verdict does not depend on the machine; every query starts a fresh solver, so it does not depend on what was
-asked before.
+verdict does not depend on the machine; every query has a solver and a context of its own, so it does not
+depend on what was asked before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tileproof.contracts.obligation import Obligation
-from tileproof.errors import AssumptionError, LayoutError
 from tileproof.layouts.bounds import bounds
-from tileproof.layouts.evaluate import evaluate
 from tileproof.layouts.index import Index, Relation, conjunction, disjunction, leaf, negate
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import decide, normal, told_apart_by
@@ -184,12 +182,13 @@ def query(relations: Sequence[Relation], budget: int) -> tuple[str, Reading | No
     import z3
 
     from tileproof.proofs.smt import Reading, UnencodableError, theory_for
-    from tileproof.proofs.z3_terms import context
+    from tileproof.proofs.z3_terms import Z3Terms
 
-    reading = Reading(theory_for(relations))
+    make = Z3Terms()
+    reading = Reading(theory_for(relations), make)
     try:
         terms = [reading.term(r) for r in relations]
-        solver = z3.SolverFor(reading.logic, ctx=context())
+        solver = z3.SolverFor(reading.logic, ctx=make.context)
         solver.set("rlimit", budget)
         solver.add(*reading.side, *terms)
         result = solver.check()
@@ -219,51 +218,6 @@ def settle(question: Question, budget: int) -> Answer:
         return Answer(question, Verdict.REFUTED, f"z3, {reading.theory}", model, reason, _resources(solver))
     reason = solver if isinstance(solver, str) else "no answer"
     return Answer(question, Verdict.UNDECIDED, "z3", reason=reason or "the budget is spent")
-
-
-def require_possible(context: Relation, budget: int) -> str | None:
-    """Raise :class:`AssumptionError` when no values satisfy the context: everything would follow from it.
-
-    Returns the reason when that could not be decided, ``None`` when all is well.
-    """
-    if context.value is True:
-        return None
-    narrowed = sharpen(context)
-    simple = decide(substitute(context, as_replacement(narrowed)))
-    if simple.value is True:
-        return None
-    if simple.value is not False:
-        if any(_holds(simple, values) for values in _likely(leaves(simple))):
-            return None
-        result, _, solver = query([simple], budget)
-        if result == "sat":
-            return None
-        if result == "unknown":
-            return (
-                "it could not be decided whether the assumptions and guards can hold together "
-                f"({solver}): {context!r}"
-            )
-    raise AssumptionError(
-        f"the assumptions and guards contradict each other, so everything would follow from them: {context!r}; "
-        "no thread can reach this call"
-    )
-
-
-def _likely(variables: Sequence[Leaf]) -> Iterator[dict[Leaf, int]]:
-    """Values at which a guard or an assumption holds more often than not: small ones, but for a large bound."""
-    near = {v: simplest(v) for v in variables}
-    yield near
-    far = {v: near[v] if v.hi is None else v.hi for v in variables}
-    for variable in variables:
-        yield {**near, variable: far[variable]}
-    yield far
-
-
-def _holds(relation: Relation, values: dict[Leaf, int]) -> bool:
-    try:
-        return bool(evaluate(relation, values))
-    except (LayoutError, ZeroDivisionError):
-        return False
 
 
 def simplest(variable: Leaf) -> int:

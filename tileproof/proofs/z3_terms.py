@@ -1,8 +1,7 @@
-"""Terms through Z3's interface. Contexts belong to one thread each and are never shared."""
+"""Terms through Z3's interface."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -18,34 +17,28 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "bvslt": lambda a, b: a < b, "bvsle": lambda a, b: a <= b,
 }  # fmt: skip
 
-_local = threading.local()
-
-
-def context() -> z3.Context:
-    """This thread's context."""
-    found = getattr(_local, "context", None)
-    if found is None:
-        found = _local.context = z3.Context()
-    return found
-
 
 class Z3Terms:
-    """See :class:`tileproof.proofs.smt.Terms`."""
+    """See :class:`tileproof.proofs.smt.Terms`.
+
+    Each has a context of its own. Contexts are not safe between threads, and what a query costs depends on what
+    its context was asked before: with a budget that would make verdicts depend on history.
+    """
 
     def __init__(self) -> None:
-        self._context = context()
+        self.context = z3.Context()
 
     def number(self, value: int, width: int | None) -> Any:
-        return z3.IntVal(value, self._context) if width is None else z3.BitVecVal(value, width, self._context)
+        return z3.IntVal(value, self.context) if width is None else z3.BitVecVal(value, width, self.context)
 
     def truth(self, value: bool) -> Any:
-        return z3.BoolVal(value, self._context)
+        return z3.BoolVal(value, self.context)
 
     def variable(self, name: str, width: int | None) -> Any:
-        return z3.Int(name, self._context) if width is None else z3.BitVec(name, width, self._context)
+        return z3.Int(name, self.context) if width is None else z3.BitVec(name, width, self.context)
 
     def boolean(self, name: str) -> Any:
-        return z3.Bool(name, self._context)
+        return z3.Bool(name, self.context)
 
     def apply(self, operator: str, *arguments: Any) -> Any:
         return _OPERATORS[operator](*arguments)
