@@ -16,8 +16,8 @@ from tests.oracle.description import Backing, Call, Factor, Operand, Region, Swi
 from tests.oracle.generate import FAMILIES, generate
 from tests.oracle.strategies import calls
 
-SEEDED = 400
-DRAWN = 100
+SEEDED = 1100
+DRAWN = 150
 
 
 def agreed(call: Call) -> Comparison:

@@ -23,7 +23,7 @@ from tests.oracle.grid import along, symbol_grid
 from tests.oracle.places import Place, place, starts
 from tests.oracle.terms import value
 from tests.oracle.threads import Participation, numbers, owners, participation, warps
-from tests.oracle.views import misfits
+from tests.oracle.views import misfits, torn
 
 RESIDUES = 256
 """Base addresses are told apart modulo this many bytes; no access demands more."""
@@ -110,6 +110,7 @@ class _Judgement:
             ranks = {"warp": self.warp % 4 if call.scope == "warpgroup" else self.warp, "lane": self.lane}
         self.group = [ranks[name] for name in call.group_axes]
         self._ownership()
+        self._whole_elements()
         self._memory_access()
         self._registers()
         for operand in call.operands:
@@ -218,6 +219,17 @@ class _Judgement:
         width = self.call.bits // 8
         self._fail("whole-register", self._slots % width != 0, self.executing)
         self._storage(registers, self._slots, width)
+
+    def _whole_elements(self) -> None:
+        """Elements that are read as a wider one are one run of bits of one thread."""
+        for operand in self.call.operands:
+            where = torn(self.call, operand)
+            if where.ndim:
+                self._fail(
+                    "whole-element",
+                    where.reshape(*where.shape, *[1] * (self.ndim - where.ndim)),
+                    self.executing,
+                )
 
     def _storage(self, operand: Operand, offset: Any, size: int) -> None:
         """``size`` bytes from ``offset`` on are in the storage; one of the tensor's own has whatever its

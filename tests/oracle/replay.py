@@ -11,6 +11,7 @@ from tests.oracle.description import Call, Operand, Symbol
 from tests.oracle.places import place, starts
 from tests.oracle.terms import value
 from tests.oracle.threads import numbers, owners
+from tests.oracle.views import torn
 
 Values = Mapping[str, int]
 
@@ -206,6 +207,26 @@ class Replay:
 
     def _whole_register(self, told: Told) -> str | None:
         return self._access(self.call.registers, told, lambda o, _: o % (self.call.bits // 8) != 0)
+
+    def _whole_element(self, told: Told) -> str | None:
+        point = self._point(told)
+        problem = self._executes(point)
+        if problem:
+            return problem
+        numbered = {s.name: s.values for s in self.call.symbols}
+        at = [list(numbered[s.name]).index(point.known[s.name]) for s in self.call.symbols]
+        for operand in self.call.operands:
+            where = torn(self.call, operand)
+            if (
+                where.ndim
+                and where[
+                    tuple(
+                        min(i, n - 1) for i, n in zip((*at, point.warp, point.lane), where.shape, strict=True)
+                    )
+                ]
+            ):
+                return None
+        return "each wide element is one run of bytes"
 
     def _in_storage(self, told: Told) -> str | None:
         call = self.call

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tests.oracle.description import Call, Operand, operand_names
@@ -46,10 +48,10 @@ def begins_early(operand: Operand) -> bool:
     return bool(np.min(tensor_place(operand, at, {})["m"]) < 0)
 
 
-def torn(call: Call, operand: Operand) -> bool:
-    """Whether a wide element of the view is not one run of bytes of one thread."""
+def torn(call: Call, operand: Operand) -> Any:
+    """Where a wide element of the view is not one run of bytes of one thread, by symbols, warp and lane."""
     if operand.view_bits <= operand.bits:
-        return False
+        return np.False_
     ratio = operand.view_bits // operand.bits
     shape = (*operand.cut_shape[:-1], operand.cut_shape[-1] * ratio)
     n = len(call.symbols)
@@ -61,9 +63,10 @@ def torn(call: Call, operand: Operand) -> bool:
     own = iter(at)
     for region, start in zip(operand.region, starts(operand, known), strict=True):
         coordinates.append(start if region.extent is None else start + next(own) * region.step)
-    for axis, found in tensor_place(operand, coordinates, known).items():
-        whole = np.broadcast_to(found, np.broadcast_shapes(np.shape(found), at[-1].shape))
+    found = np.zeros([1] * (n + 2), dtype=bool)
+    for axis, place in tensor_place(operand, coordinates, known).items():
+        whole = np.broadcast_to(place, np.broadcast_shapes(np.shape(place), at[-1].shape))
         parts = whole.reshape(*whole.shape[:-1], -1, ratio)
-        if np.any(parts != parts[..., :1] + (np.arange(ratio) if axis == "m" else 0)):
-            return True
-    return False
+        wrong = parts != parts[..., :1] + (np.arange(ratio) if axis == "m" else 0)
+        found = found | wrong.any(axis=tuple(range(n + 2, wrong.ndim)))
+    return found

@@ -25,6 +25,27 @@ from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.traverse import leaves, substitute
 
 
+def whole_elements(call: Call) -> Iterator[Obligation]:
+    """The elements of each view are elements; every call demands it before anything of its family's."""
+    for view in call.operands:
+        for join in view.joins:
+            drift, moved = call.here(join.drift), [(name, call.here(by)) for name, by in join.moved]
+            yield Obligation(
+                f"{call.family}.whole-element",
+                "elements that are read as one wider element follow each other, with one thread",
+                COMMON,
+                conjunction((equal(drift, join.needed), *(equal(by, const(0)) for _, by in moved))),
+                needed=(
+                    f"element `step` of a {join.dtype} of {view.name} {{}} bits past its first",
+                    (join.needed,),
+                ),
+                found=(
+                    "{} bits" + "".join(f", {name} changed by {{}}" for name, _ in moved),
+                    (drift, *(by for _, by in moved)),
+                ),
+            )
+
+
 def in_bounds(call: Call, operand: Operand) -> Iterator[Obligation]:
     """Each slice lies in its dimension; a declared tensor in its storage."""
     view, family = operand.view, call.family

@@ -22,7 +22,7 @@ from tileproof.layouts.layout import row_major
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import simplify
 from tileproof.layouts.portable import Portable
-from tileproof.layouts.traverse import substitute
+from tileproof.layouts.traverse import leaves, substitute
 
 if TYPE_CHECKING:
     from tileproof.layouts.tensor import Tensor
@@ -41,6 +41,22 @@ class Region:
     start: Index
     extent: int
     size: Index
+
+
+@dataclass(frozen=True, eq=False)
+class Join:
+    """Elements read as one wider element, where it depends on a thread or a start whether they are one run of bits
+    of one thread. ``step`` counts them inside the wider element; it and the view's coordinates at the time are
+    variables of the expressions.
+
+    ``drift`` is how many bits past the first one they stand, ``needed`` where they have to; ``moved`` has, by the
+    name of its axis, how far each changes its thread.
+    """
+
+    dtype: str
+    needed: Index
+    drift: Index
+    moved: tuple[tuple[str, Index], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +146,8 @@ class View(Portable, ViewOperations):
 
     ``coordinates`` gives the tensor's coordinates in terms of the view's own ``x0, x1, ...``; ``sub_bits`` is
     the number of bits past the start of the tensor's element, for views that were taken in a narrower type.
-    ``steps`` are the operations that made the view, with their arguments, to tell how to make it again.
+    ``steps`` are the operations that made the view, with their arguments, to tell how to make it again. ``joins``
+    is what has to hold for the view to make sense, which a contract demands.
     """
 
     tensor: Tensor
@@ -140,6 +157,7 @@ class View(Portable, ViewOperations):
     sub_bits: Index = field(default_factory=lambda: const(0))
     regions: tuple[Region, ...] = ()
     steps: tuple[tuple[str, Any], ...] = ()
+    joins: tuple[Join, ...] = ()
 
     def as_view(self) -> View:
         return self
@@ -331,15 +349,18 @@ def _with_dtype(view: View, dtype: str) -> View:
             f"{view.name}: dimension {last} has {view.shape[-1]} elements of {old} bits, "
             f"which is no whole number of {new}-bit elements"
         )
-    _demand_contiguous(view, last, ratio, new)
+    join = _joined(view, last, ratio, dtype)
     coarse = view.recoordinated(
         (*view.shape[:-1], simplify(view.shape[-1] // ratio)), lambda x: [*x[:-1], x[-1] * ratio]
     )
-    return replace(coarse, dtype=dtype)
+    return replace(coarse, dtype=dtype, joins=view.joins if join is None else (*view.joins, join))
 
 
-def _demand_contiguous(view: View, last: int, ratio: int, bits: int) -> None:
-    """Raise unless each ``ratio`` elements along ``last`` stand one after the other and with one thread."""
+def _joined(view: View, last: int, ratio: int, dtype: str) -> Join | None:
+    """What is left to be proved for each ``ratio`` elements along ``last`` to stand one after the other and with
+    one thread; ``None`` if that is sure. Raises where it is not so, whatever the threads and starts are.
+    """
+    bits = dtype_bits(dtype)
     wide = coordinate(last, simplify(view.shape[last] // ratio))
     step = leaf(Leaf("step", "element", 0, ratio - 1))
     base = [leaf(v) for v in view.variables[:last]]
@@ -347,16 +368,21 @@ def _demand_contiguous(view: View, last: int, ratio: int, bits: int) -> None:
     axes, offset, sub = view._locate([*base, wide * ratio])
     other_axes, other_offset, other_sub = view._locate([*base, wide * ratio + step])
     start = offset * own + sub
-    drift = simplify(other_offset * own + other_sub - start)
-    moved = [a for a in axes if simplify(other_axes[a] - axes[a]).value != 0]
-    if moved or simplify(drift - step * view.bits).value != 0:
-        where = f"changes {moved[0]}" if moved else f"is {drift!r} bits past the first"
-        raise LayoutError(
-            f"{view.name}: dimension {last} is not contiguous, so {ratio} elements of {view.bits} bits make no "
-            f"{bits}-bit element: element `step` of a group {where}"
-        )
     if not is_multiple(simplify(start), min(bits, 8)):
         raise LayoutError(
             f"{view.name}: dimension {last}: {ratio} elements of {view.bits} bits start {simplify(start)!r} bits into "
             f"the storage, which need not be a whole byte, so they make no {bits}-bit element"
         )
+    drift = simplify(other_offset * own + other_sub - start)
+    needed = step * view.bits
+    moves = [(a.name, simplify(other_axes[a] - axes[a])) for a in axes]
+    moved = [(name, by) for name, by in moves if by.value != 0]
+    if not moved and simplify(drift - needed).value == 0:
+        return None
+    if any(v.kind in ("symbol", "thread") for v in leaves(drift, *(by for _, by in moved))):
+        return Join(dtype, needed, drift, tuple(moved))
+    where = f"changes {moved[0][0]}" if moved else f"is {drift!r} bits past the first"
+    raise LayoutError(
+        f"{view.name}: dimension {last} is not contiguous, so {ratio} elements of {view.bits} bits make no "
+        f"{bits}-bit element: element `step` of a group {where}"
+    )

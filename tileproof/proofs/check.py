@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from tileproof.contracts.call import Call, UnfitError
+from tileproof.contracts.demands import whole_elements
 from tileproof.contracts.families import Family, UnsupportedError, load
 from tileproof.contracts.grammar import Form, resolve
 from tileproof.contracts.launch import SCOPES, Launch
@@ -130,7 +131,9 @@ def _one_meaning(call: Call) -> None:
 
 def _report(call: Call, family: Family, hazards: Hazards, budget: int) -> Report:
     try:
-        stated = list(family.states(call))
+        demands = list(family.states(call))
+        # What the views themselves need comes first; groups and repeats are known only by now.
+        stated = [*whole_elements(call), *demands]
     except UnsupportedError as error:
         return Report(call, Verdict.UNSUPPORTED, (), reason=str(error))
     except UnfitError as error:

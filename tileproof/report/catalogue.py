@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from math import prod
 from typing import Any
 
 from tileproof.contracts.call import Call, UnfitError
+from tileproof.contracts.demands import whole_elements
 from tileproof.contracts.families import Family, UnsupportedError, load
 from tileproof.contracts.grammar import Form, resolve, table
 from tileproof.contracts.launch import SCOPES, Launch
@@ -21,7 +23,8 @@ from tileproof.contracts.obligation import Obligation
 from tileproof.contracts.syntax import Instruction
 from tileproof.layouts import axes
 from tileproof.layouts.index import as_index, const
-from tileproof.layouts.layout import Factor, R, TileLayout
+from tileproof.layouts.layout import Factor, R, S, TileLayout
+from tileproof.layouts.swizzle import Swizzle
 from tileproof.layouts.symbols import symbol
 from tileproof.layouts.tensor import Tensor, tensor
 from tileproof.layouts.view import View, ViewOperations
@@ -158,6 +161,7 @@ def _call(
 def _stated(call: Call, family: Family) -> Iterator[Obligation]:
     try:
         yield from family.states(call)
+        yield from whole_elements(call)
     except UnfitError as error:
         yield error.obligation
 
@@ -200,7 +204,11 @@ def _variants(view: View) -> Iterator[ViewOperations]:
     if view.tensor.space != "registers":
         yield _like(view, (1 << 40, *shape))[start]
         yield _like(view, (symbol("n"), *shape))[start]
-        yield _like(view, (*shape[:-1], shape[-1] * view.bits // 8), "uint8").view(dtype)
+        fine = (*shape[:-1], shape[-1] * view.bits // 8)
+        yield _like(view, fine, "uint8").view(dtype)
+        # A swizzle that moves single bytes, by which half is taken.
+        torn = TileLayout(S[(2, *fine)], Swizzle(1, 0, prod(fine).bit_length() - 1))
+        yield _like(view, (2, *fine), "uint8", layout=torn)[start].view(dtype)
     yield view.tensor.declare(shape, layout=layout)
     yield _like(view, shape, layout=TileLayout(layout.spec + R[2:4096]))
     yield _like(view, shape, space="param" if view.tensor.space != "param" else "global")
