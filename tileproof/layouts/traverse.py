@@ -79,19 +79,17 @@ def remembered(of: type[_Node]) -> Callable[[Callable[[_Node], _Result]], Callab
 
 def leaves(*expressions: Expression) -> list[Leaf]:
     """The variables of the expressions, each once, in order of first occurrence."""
-    found: dict[Leaf, None] = {}
-    seen: set[int] = set()
-    stack: list[Any] = list(reversed(expressions))
-    while stack:
-        node = stack.pop()
-        if node.uid in seen:
-            continue
-        seen.add(node.uid)
-        if node.op == "leaf":
-            found[node.args[0]] = None
-        elif node.op not in ("const", "truth"):
-            stack.extend(reversed(node.args))
-    return list(found)
+    if len(expressions) == 1:
+        return list(_leaves(expressions[0]))
+    return list(dict.fromkeys(v for e in expressions for v in _leaves(e)))
+
+
+def _leaves(expression: Expression) -> tuple[Leaf, ...]:
+    found: tuple[Leaf, ...] | None = expression.memo.get("leaves")
+    if found is None:
+        parts = postorder(expression)
+        found = expression.memo["leaves"] = tuple([part.args[0] for part in parts if part.op == "leaf"])
+    return found
 
 
 _BUILD: dict[str, Callable[..., Any]] = {
