@@ -74,11 +74,11 @@ def test_what_depends_on_scalars_alone_is_computed_once_for_all_coordinates() ->
     assert body(report) == [
         "add.rn.f16 %rs0, %alpha, %alpha;",
         "mul.rn.f16 %rs1, %rs0, %rs0;",
-        "mul.rn.f16 %rs2, %A_0, %rs1;",
-        "mov.b16 %rs3, 0x3E00;",
-        "add.rn.f16 %R_0, %rs2, %rs3;",
+        "mov.b16 %rs2, 0x3E00;",
+        "mul.rn.f16 %rs3, %A_0, %rs1;",
+        "add.rn.f16 %R_0, %rs3, %rs2;",
         "mul.rn.f16 %rs4, %A_1, %rs1;",
-        "add.rn.f16 %R_1, %rs4, %rs3;",
+        "add.rn.f16 %R_1, %rs4, %rs2;",
     ]
     assert "// in  %alpha .b16: the float16 alpha" in tp.emit(report)
 
@@ -117,6 +117,20 @@ def test_a_register_has_one_width() -> None:
     function = function_of(tp.bfloat16, ["float32"], "bfloat16")
     report = check_ewise(function, halves[:2], words)
     with pytest.raises(EmissionError, match="H is used as registers of 16 and of 32 bits"):
+        tp.emit(report)
+
+
+def test_a_scalar_may_have_the_name_of_another_parameter() -> None:
+    report = check_ewise(
+        silu_affine, registers("R", (1,)), registers("A", (1,)), tp.variable("x", "float32"), 1
+    )
+    assert body(report)[-2:] == ["mul.rn.f32 %r5, %r4, %x;", "add.rn.f32 %R_0, %r5, 0f3F800000;"]
+
+
+def test_a_name_that_ptx_cannot_spell_is_told() -> None:
+    made = registers("R", (1,))
+    report = check_ewise(function_of(lambda x: -x, ["float32"], "float32", name="négation"), made, made)
+    with pytest.raises(EmissionError, match="'négation' is no PTX identifier"):
         tp.emit(report)
 
 

@@ -18,8 +18,8 @@ import tileproof as tp
 from tileproof import Scalar, constant, variable
 from tileproof.errors import CallError, TileproofError
 from tileproof.scalars import functions
-from tileproof.scalars.expression import postorder, substitute
 from tileproof.scalars.operations import OPERATIONS, SHIFTS
+from tileproof.scalars.traverse import postorder, substitute
 from tileproof.scalars.types import TYPES, holds, nearest, round_to
 
 X, Y = variable("x", "float32"), variable("y", "float32")

@@ -19,10 +19,11 @@ from tests.scalars.machine import function_of
 from tests.scalars.test_trace import clipped, logic, silu_affine
 from tileproof import LambdaExpr, Scalar
 from tileproof.errors import CallError
-from tileproof.scalars.expression import operate, postorder
+from tileproof.scalars.expression import operate
 from tileproof.scalars.functions import cast, select
 from tileproof.scalars.operations import OPERATIONS, SHIFTS, roundings
 from tileproof.scalars.serial import _digest, document, read
+from tileproof.scalars.traverse import postorder
 from tileproof.scalars.types import TYPES, nearest
 
 NUMERIC = [d for d in TYPES if d != "bool"]

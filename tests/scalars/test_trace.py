@@ -150,6 +150,16 @@ def test_annotations_as_text_and_as_types() -> None:
     assert scalar_function(g).signature == "g(x: bfloat16) -> bfloat16"
 
 
+def test_a_name_without_a_value_is_no_annotation() -> None:
+    with pytest.raises(CallError, match="annotated with 'later'"):
+
+        @scalar_function
+        def f(x: later) -> float32:
+            return later(x)
+
+    later = float32
+
+
 def test_equal_functions() -> None:
     again = scalar_function(_double)
     assert again == scalar_function(_double)

@@ -43,8 +43,9 @@ from tileproof.layouts.view import ViewOperations
 from tileproof.proofs.check import Hazards, prove
 from tileproof.proofs.check_ewise import Input, prove_ewise
 from tileproof.proofs.report import Report
-from tileproof.scalars.expression import Scalar, postorder
+from tileproof.scalars.expression import Scalar
 from tileproof.scalars.function import LambdaExpr
+from tileproof.scalars.traverse import postorder
 
 if TYPE_CHECKING:
     from tileproof.emit.assemble import Cubin

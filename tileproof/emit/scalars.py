@@ -7,16 +7,16 @@ computed once for each coordinate, and what depends on scalar inputs alone once 
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 
 from tileproof.contracts.family.ewise import EwiseForm, scalar_inputs
 from tileproof.emit import names
 from tileproof.emit.code import Code, TemporaryKind
 from tileproof.emit.plan import Plan, Slots
 from tileproof.emit.registers import Register
-from tileproof.errors import EmissionError
-from tileproof.scalars.expression import Scalar, instruction_of, postorder
-from tileproof.scalars.operations import Instruction
+from tileproof.errors import EmissionError, InternalError
+from tileproof.scalars.expression import Scalar, instruction_of
+from tileproof.scalars.traverse import postorder
 from tileproof.scalars.types import ScalarType
 
 _KINDS: Mapping[int, TemporaryKind] = {1: "pred", 16: "b16", 32: "b32", 64: "b64"}
@@ -24,17 +24,40 @@ _PACKED = {"float64": ("<d", "<Q"), "float32": ("<f", "<I"), "float16": ("<e", "
 
 
 def write_ewise(planned: Plan, code: Code) -> None:
-    """Write the function at each coordinate of a call, in row-major order."""
+    """Write the function at each coordinate of a call, in row-major order.
+
+    Raises :class:`EmissionError` for a name that PTX cannot spell, and for registers used in two widths.
+    """
     form = planned.report.call.form
     if not isinstance(form, EwiseForm):
         raise EmissionError(f"{form.spelling} is no scalar function")
+    names.identifier(form.function.name)
     _demand_one_width(form, planned)
-    outside = _Writer(code, {}, {})
-    scalars = {name: outside.operand(value) for name, value in scalar_inputs(planned.report.call).items()}
-    body, shared = form.function.body, dict[int, str]()
+    scalars = {name: _once(code, value) for name, value in scalar_inputs(planned.report.call).items()}
+    nodes, body = form.function.nodes, form.function.body
+    tensors = {p.name: n for n, p in enumerate(form.tensors)}
+    varying = _dependent(nodes, tensors)
+    shared: dict[int, str] = {}
+    for node in nodes:
+        if node.uid not in varying:
+            known = scalars.get(str(node.value)) if node.op == "variable" else None
+            shared[node.uid] = known or _written(code, node, shared)
+    places = [
+        (node.uid, tensors[str(node.value)])
+        for node in nodes
+        if node.op == "variable" and node.uid in varying
+    ]
+    computed = [node for node in nodes if node.op != "variable" and node.uid in varying]
+    computes_last = body.uid in varying and instruction_of(body) is not None
     for destination, *inputs in planned.issues:
-        held = {p.name: _register(o) for p, o in zip(form.tensors, inputs, strict=True)}
-        _Writer(code, scalars | held, shared, frozenset(held)).into(_register(destination), body)
+        here = shared | {uid: _register(inputs[place]) for uid, place in places}
+        for node in computed[:-1] if computes_last else computed:
+            here[node.uid] = _written(code, node, here)
+        target = _register(destination)
+        if computes_last:
+            code.put(f"{_opcode(body)} {target}, {_arguments(body, here)};")
+        else:
+            code.put(f"mov.{_moved(body.type)} {target}, {here[body.uid]};")
 
 
 def scalar_registers(planned: Plan) -> dict[str, tuple[Register, str]]:
@@ -67,86 +90,60 @@ def _register(operand: object) -> str:
     return names.slot(operand.storage.name, operand.numbers[0])
 
 
-class _Writer:
-    """Writes what a coordinate needs.
+def _dependent(nodes: Sequence[Scalar], tensors: Container[str]) -> set[int]:
+    """The nodes, by ``uid``, that depend on a tensor input."""
+    found: set[int] = set()
+    for node in nodes:
+        named = node.op == "variable" and str(node.value) in tensors
+        if named or any(a.uid in found for a in node.args):
+            found.add(node.uid)
+    return found
 
-    ``variables`` are the operands that hold named values, by default the registers of that name; ``shared`` keeps
-    what does not depend on ``varying`` names, for all coordinates.
-    """
 
-    def __init__(
-        self,
-        code: Code,
-        variables: Mapping[str, str],
-        shared: dict[int, str],
-        varying: frozenset[str] = frozenset(),
-    ) -> None:
-        self.code = code
-        self.variables = variables
-        self.shared = shared
-        self.varying = varying
-        self.own: dict[int, str] = {}
-        self.varies: dict[int, bool] = {}
+def _once(code: Code, root: Scalar) -> str:
+    """A register or an immediate that holds an expression of the code around."""
+    known: dict[int, str] = {}
+    for node in postorder(root):
+        known[node.uid] = _written(code, node, known)
+    return known[root.uid]
 
-    def into(self, target: str, root: Scalar) -> None:
-        """Write the expression so that its value ends in ``target``."""
-        *before, last = postorder(root)
-        for node in before:
-            self._known(node)
-        instruction = instruction_of(last)
-        if isinstance(instruction, Instruction) and self._varies(last):
-            self.code.put(f"{instruction.opcode} {target}, {self._arguments(last)};")
-        else:
-            self.code.put(f"mov.{_moved(root.type)} {target}, {self._known(last)};")
 
-    def operand(self, root: Scalar) -> str:
-        """A register or an immediate that holds the value."""
-        for node in postorder(root):
-            self._known(node)
-        return self._known(root)
+def _written(code: Code, node: Scalar, known: Mapping[int, str]) -> str:
+    """The operand that holds a node whose arguments are known."""
+    if node.op == "variable":
+        return names.register(str(node.value))
+    if node.op == "constant":
+        return _constant(code, node)
+    if instruction_of(node) is None:
+        return known[node.args[0].uid]
+    return code.compute(_opcode(node), _KINDS[node.type.bits], _arguments(node, known))
 
-    def _known(self, node: Scalar) -> str:
-        """The operand of a node whose arguments are known, written if it is not."""
-        known = self.own if self._varies(node) else self.shared
-        found = known.get(node.uid)
-        if found is None:
-            found = known[node.uid] = self._written(node)
-        return found
 
-    def _varies(self, node: Scalar) -> bool:
-        found = self.varies.get(node.uid)
-        if found is None:
-            named = node.op == "variable" and node.value in self.varying
-            found = self.varies[node.uid] = named or any(self._varies(a) for a in node.args)
-        return found
+def _opcode(node: Scalar) -> str:
+    instruction = instruction_of(node)
+    if instruction is None:
+        raise InternalError(f"{node.op} of {node.dtype} is no instruction")
+    return instruction.opcode
 
-    def _written(self, node: Scalar) -> str:
-        if node.op == "variable":
-            name = str(node.value)
-            return self.variables.get(name) or names.register(name)
-        if node.op == "constant":
-            return self._constant(node)
-        instruction = instruction_of(node)
-        if not isinstance(instruction, Instruction):
-            return self._known(node.args[0])
-        return self.code.compute(instruction.opcode, _KINDS[node.type.bits], self._arguments(node))
 
-    def _arguments(self, node: Scalar) -> str:
-        args = node.args
-        if node.op == "select":
-            args = (*args[1:], args[0])  # the predicate is last (PTX ISA 9.7.6.3)
-        return ", ".join(self._known(a) for a in args)
+def _arguments(node: Scalar, known: Mapping[int, str]) -> str:
+    args = node.args
+    if node.op == "select":
+        args = (*args[1:], args[0])  # the predicate is last (PTX ISA 9.7.6.3)
+    return ", ".join(known[a.uid] for a in args)
 
-    def _constant(self, node: Scalar) -> str:
-        """An immediate (PTX ISA 4.5), or a register for a type that has none."""
-        kind, value = node.type, node.value
-        if kind.name == "bool":
-            return self.code.compute("mov.pred", "pred", "1" if value else "0")
-        if not kind.is_float:
-            return str(value)
-        if kind.bits == 16:
-            return self.code.compute("mov.b16", "b16", f"0x{_bits(node):04X}")
-        return f"0f{_bits(node):08X}" if kind.bits == 32 else f"0d{_bits(node):016X}"
+
+def _constant(code: Code, node: Scalar) -> str:
+    """An immediate (PTX ISA 4.5), or a register for a type that has none."""
+    kind, value = node.type, node.value
+    if kind.name == "bool":
+        return code.compute("mov.pred", "pred", "1" if value else "0")
+    if not kind.is_float:
+        return str(value)
+    bits = _bits(kind, float(value or 0))
+    if kind.bits == 16:
+        return code.compute("mov.b16", "b16", f"0x{bits:04X}")
+    return f"0f{bits:08X}" if kind.bits == 32 else f"0d{bits:016X}"
 
 
 def _moved(kind: ScalarType) -> str:
@@ -154,10 +151,8 @@ def _moved(kind: ScalarType) -> str:
     return kind.ptx if kind.name in ("float32", "float64") else f"b{kind.bits}"
 
 
-def _bits(node: Scalar) -> int:
-    """The bits of a float constant."""
-    kind, value = node.type, node.value
-    assert isinstance(value, float)  # noqa: S101 - for the type checker
+def _bits(kind: ScalarType, value: float) -> int:
+    """The bits of a float of the type."""
     if kind.name == "bfloat16":
         (single,) = struct.unpack("<I", struct.pack("<f", value))
         return int(single) >> 16

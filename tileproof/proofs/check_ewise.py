@@ -8,17 +8,18 @@ from typing import Any
 from tileproof.contracts.call import Call
 from tileproof.contracts.families import load
 from tileproof.contracts.family.ewise import MNEMONIC, ewise_form, scalar_input
-from tileproof.contracts.launch import SCOPES, Launch
+from tileproof.contracts.launch import Launch
 from tileproof.errors import CallError
 from tileproof.layouts.index import Relation
 from tileproof.layouts.view import View, ViewOperations
-from tileproof.proofs.check import Hazards, _one_meaning, _report
+from tileproof.proofs.check import Hazards, _one_meaning, _report, demand_options
 from tileproof.proofs.discharge import BUDGET
 from tileproof.proofs.report import ContractError, Report
 from tileproof.proofs.verdict import Verdict
-from tileproof.scalars.expression import Scalar, postorder
+from tileproof.scalars.expression import Scalar
 from tileproof.scalars.function import LambdaExpr
 from tileproof.scalars.trace import scalar_function
+from tileproof.scalars.traverse import postorder
 from tileproof.scalars.types import Number
 
 Input = ViewOperations | Scalar | Number
@@ -56,14 +57,9 @@ def check_ewise(
             parameters[scalar_input(position)] = _scalar(known, position, given)
     _one_type(known, parameters.values())
     launch = Launch.of(block, cluster, active, assume)
-    if scope not in SCOPES:
-        raise CallError(f"unknown scope {scope!r}; the scopes are {', '.join(SCOPES)}")
+    demand_options(scope, hazards, budget)
     if scope == "cluster" and launch.cluster is None:
         raise CallError(f"{MNEMONIC} {known.name}: cluster scope needs cluster=(...) at the launch")
-    if hazards not in ("warn", "error", "ignore"):
-        raise CallError(f"hazards is 'warn', 'error' or 'ignore', got {hazards!r}")
-    if not isinstance(budget, int) or budget < 1:
-        raise CallError(f"budget is a positive number of Z3 resource units, got {budget!r}")
     scalars = tuple(n for n in range(len(inputs)) if scalar_input(n) in parameters)
     form = ewise_form(known, scalars)
     call = Call(form, tuple(views), scope, launch, parameters, family=MNEMONIC)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -22,6 +22,7 @@ from tileproof.scalars.operations import (
     OPERATIONS,
     SELECT,
     SHIFTS,
+    Instruction,
     Operation,
     conversion,
     result_type,
@@ -30,9 +31,6 @@ from tileproof.scalars.operations import (
 from tileproof.scalars.types import BOOL, TYPES, Number, ScalarType, holds, plain, range_text, scalar_type
 
 Value = int | float | str | None
-
-LONGEST = 200
-"""Characters. Longer expressions are told by the number of their operations."""
 
 
 class Trace:
@@ -189,6 +187,8 @@ class Scalar:
         raise CallError(f"{self!r} is one scalar and has no elements")
 
     def __repr__(self) -> str:
+        from tileproof.scalars.text import text
+
         return text(self)
 
     def __reduce__(self) -> Any:
@@ -244,7 +244,7 @@ def operate(name: str, *operands: Any) -> Scalar:
     kind = args[0].type
     if kind.name not in operation.forms:
         raise CallError(_lacking(operation, kind))
-    return make(name, result_type(operation, kind).name, args, None, _trace_of(args))
+    return make(name, result_type(operation, kind).name, args, None, trace_of(args))
 
 
 def select(condition: Scalar, a: Scalar | Number, b: Scalar | Number) -> Scalar:
@@ -257,7 +257,7 @@ def select(condition: Scalar, a: Scalar | Number, b: Scalar | Number) -> Scalar:
     if one.dtype == BOOL.name:  # predicates have no selp
         return (condition & one) | (~condition & other)
     args = (condition, one, other)
-    return make("select", one.dtype, args, None, _trace_of(args))
+    return make("select", one.dtype, args, None, trace_of(args))
 
 
 def cast(x: Scalar, dtype: str | ScalarType, rounding: str | None = None) -> Scalar:
@@ -278,36 +278,11 @@ def cast(x: Scalar, dtype: str | ScalarType, rounding: str | None = None) -> Sca
     if source is BOOL:
         return select(x, constant(1, target), constant(0, target))
     chosen = rounding or (legal[0] if legal else None)
-    return make("cast", target.name, (x,), chosen, _trace_of((x,)))
+    return make("cast", target.name, (x,), chosen, trace_of((x,)))
 
 
-def postorder(root: Scalar) -> list[Scalar]:
-    """All nodes once, arguments first."""
-    found: dict[int, Scalar] = {}
-    pending = [root]
-    while pending:
-        node = pending[-1]
-        missing = [a for a in node.args if a.uid not in found]
-        if missing and node.uid not in found:
-            pending += reversed(missing)
-        else:
-            found.setdefault(node.uid, node)
-            pending.pop()
-    return list(found.values())
-
-
-def substitute(root: Scalar, replacement: Mapping[int, Scalar]) -> Scalar:
-    """The expression with other nodes, of the same types, in place of those with these ``uid``."""
-    found: dict[int, Scalar] = dict(replacement)
-    for node in postorder(root):
-        if node.uid not in found:
-            args = tuple(found[a.uid] for a in node.args)
-            found[node.uid] = make(node.op, node.dtype, args, node.value, _trace_of(args))
-    return found[root.uid]
-
-
-def instruction_of(node: Scalar) -> Any:
-    """The :class:`Instruction` of a node; ``None`` for one that moves no bits."""
+def instruction_of(node: Scalar) -> Instruction | None:
+    """The instruction of a node; ``None`` for a leaf, and for a conversion that leaves the bits as they are."""
     if node.op in OPERATIONS:
         return OPERATIONS[node.op].forms[node.args[0].dtype]
     if node.op == "select":
@@ -315,31 +290,6 @@ def instruction_of(node: Scalar) -> Any:
     if node.op == "cast":
         return conversion(node.type, node.args[0].type, None if node.value is None else str(node.value))
     return None
-
-
-def text(root: Scalar) -> str:
-    """The expression as Python writes it."""
-    nodes = postorder(root)
-    words: dict[int, str] = {}
-    for node in nodes:
-        told = [words[a.uid] for a in node.args]
-        if node.op == "constant":
-            said = f"{node.dtype}({node.value!r})"
-        elif node.op == "variable":
-            said = str(node.value)
-        elif node.op == "cast":
-            said = f"{node.dtype}({told[0]})"
-        elif node.op == "select" or OPERATIONS[node.op].symbol.isidentifier():
-            symbol = "select" if node.op == "select" else OPERATIONS[node.op].symbol
-            said = f"{symbol}({', '.join(told)})"
-        else:
-            symbol = OPERATIONS[node.op].symbol
-            said = f"({symbol}{told[0]})" if len(told) == 1 else f"({told[0]} {symbol} {told[1]})"
-        if len(said) > LONGEST:
-            return f"a {root.dtype} expression of {len(nodes)} operations"
-        words[node.uid] = said
-    whole = words[root.uid]
-    return whole[1:-1] if whole.startswith("(") else whole
 
 
 def _scalar(x: object) -> Scalar:
@@ -394,7 +344,7 @@ def _lacking(operation: Operation, kind: ScalarType) -> str:
     return f"{kind.name} has no {operation.symbol} in PTX: it is there for {legal}{advice}"
 
 
-def _trace_of(args: tuple[Scalar, ...]) -> Trace | None:
+def trace_of(args: tuple[Scalar, ...]) -> Trace | None:
     """The trace that the operands belong to."""
     found: Trace | None = None
     for arg in args:

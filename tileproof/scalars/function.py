@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tileproof.errors import CallError
-from tileproof.scalars.expression import Scalar, constant, postorder, substitute, variable
+from tileproof.scalars.expression import Scalar, constant, variable
+from tileproof.scalars.traverse import postorder, substitute
 from tileproof.scalars.types import BOOL, TYPES, Number, ScalarType, scalar_type
 
 if TYPE_CHECKING:

@@ -18,18 +18,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tileproof.errors import CallError
-from tileproof.scalars.expression import (
-    Scalar,
-    Value,
-    cast,
-    constant,
-    operate,
-    postorder,
-    select,
-    variable,
-)
+from tileproof.scalars.expression import Scalar, Value, cast, constant, operate, select, variable
 from tileproof.scalars.function import LambdaExpr, Parameter
 from tileproof.scalars.operations import OPERATIONS
+from tileproof.scalars.traverse import postorder
 from tileproof.scalars.types import BOOL, scalar_type
 
 FORMAT = "tileproof-lambda-1"

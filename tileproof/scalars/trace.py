@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tileproof.errors import CallError
-from tileproof.scalars.expression import Scalar, Trace, make, postorder, select, substitute
+from tileproof.scalars.expression import Scalar, Trace, make, select
 from tileproof.scalars.function import LambdaExpr, Parameter
+from tileproof.scalars.traverse import postorder, substitute
 from tileproof.scalars.types import TYPES, ScalarType, holds, nearest
 
 PATHS = 256
@@ -105,9 +106,6 @@ def scalar_function(function: Callable[..., Any]) -> LambdaExpr:
     return LambdaExpr(name, parameters, result.name, _untraced(body, plain, name))
 
 
-trace = scalar_function
-
-
 def _explored(
     function: Callable[..., Any], tracing: _Tracing, inputs: Mapping[str, Scalar], result: ScalarType
 ) -> Scalar:
@@ -186,8 +184,13 @@ def _annotation(function: Callable[..., Any], written: object, where: str) -> Sc
 
 def _looked_up(function: Callable[..., Any], written: str) -> object:
     first, *rest = written.strip().strip("'\"").split(".")
-    enclosing = inspect.getclosurevars(function).nonlocals
-    found: object = enclosing[first] if first in enclosing else function.__globals__.get(first)
+    found: object = function.__globals__.get(first)
+    if first in function.__code__.co_freevars:
+        cell = (function.__closure__ or ())[function.__code__.co_freevars.index(first)]
+        try:
+            found = cell.cell_contents
+        except ValueError:  # a name of the function around that has no value yet
+            found = None
     for part in rest:
         found = getattr(found, part, None)
     return TYPES.get(first) if found is None and not rest else found
