@@ -21,9 +21,13 @@ Inputs = Callable[[], list[Array]]
 Expected = Callable[[], list[Array]]
 
 
-def differences(found: Sequence[Array], expected: Sequence[Array]) -> int:
-    """In how many bytes two lists of arrays differ."""
+def differences(found: Sequence[Array], expected: Sequence[Array], ulp: int = 0) -> int:
+    """In how many bytes two lists of arrays differ; with ``ulp``, in how many floats by more than so many units in
+    the last place.
+    """
     pairs = zip(found, expected, strict=True)
+    if ulp:
+        return sum(int(np.count_nonzero(~(np.abs(a - b) <= ulp * np.spacing(np.abs(b))))) for a, b in pairs)
     return sum(int(np.count_nonzero(_bytes(a) != _bytes(b))) for a, b in pairs)
 
 
@@ -31,11 +35,11 @@ def _bytes(array: Array) -> Array:
     return np.frombuffer(array.tobytes(), np.uint8)
 
 
-def run(build: Build, inputs: Inputs, expected: Expected, issued: dict[str, int]) -> bool:
+def run(build: Build, inputs: Inputs, expected: Expected, issued: dict[str, int], ulp: int = 0) -> bool:
     """Go through all steps; whether every number is right.
 
     ``inputs()`` are the kernel's arguments, ``expected()`` what they hold afterwards. ``issued`` says how
-    often warps issue an opcode.
+    often warps issue an opcode. ``ulp`` is how far off a GPU's floats may be where PTX only approximates.
     """
     kernel = build()
     for report in kernel.reports:
@@ -56,11 +60,11 @@ def run(build: Build, inputs: Inputs, expected: Expected, issued: dict[str, int]
     print(f"simulated: {wrong} wrong bytes; issued {counted}")
     good = wrong == 0 and counted == issued
     if "--gpu" in sys.argv[1:]:
-        good &= run_on_gpu(kernel, inputs, expected)
+        good &= run_on_gpu(kernel, inputs, expected, ulp)
     return good
 
 
-def run_on_gpu(kernel: Kernel, inputs: Inputs, expected: Expected) -> bool:
+def run_on_gpu(kernel: Kernel, inputs: Inputs, expected: Expected, ulp: int) -> bool:
     """Launch on the first GPU and compare."""
     from tileproof.emit.launch import device_name
 
@@ -70,6 +74,6 @@ def run_on_gpu(kernel: Kernel, inputs: Inputs, expected: Expected) -> bool:
     except LaunchError as error:
         print(f"not launched: {error}")
         return False
-    wrong = differences(arguments, expected())
-    print(f"on {device_name()}: {wrong} wrong bytes")
+    wrong = differences(arguments, expected(), ulp)
+    print(f"on {device_name()}: {wrong} wrong {f'numbers, to {ulp} ulp' if ulp else 'bytes'}")
     return wrong == 0

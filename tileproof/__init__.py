@@ -35,35 +35,75 @@ if TYPE_CHECKING:
     from tileproof.layouts.tensor import tensor
     from tileproof.proofs.check import check, prove
     from tileproof.proofs.check_all import check_all, request
+    from tileproof.proofs.check_ewise import check_ewise
     from tileproof.proofs.report import ContractError, Report
     from tileproof.proofs.verdict import Verdict
+    from tileproof.scalars.expression import Scalar, constant, variable
+    from tileproof.scalars.function import LambdaExpr
+    from tileproof.scalars.functions import cos, exp, exp2, fma, log, log2, rcp, rsqrt, sin, sqrt, tanh
+    from tileproof.scalars.trace import scalar_function
+    from tileproof.scalars.types import (
+        bfloat16,
+        float16,
+        float32,
+        float64,
+        int16,
+        int32,
+        int64,
+        uint16,
+        uint32,
+        uint64,
+    )
 
 __all__ = [
     "ContractError",
     "Kernel",
+    "LambdaExpr",
     "R",
     "Report",
     "S",
+    "Scalar",
     "Swizzle",
     "TCol",
     "TLane",
     "TileLayout",
     "Verdict",
+    "bfloat16",
     "cast",
     "cbx",
     "cby",
     "cbz",
     "check",
     "check_all",
+    "check_ewise",
+    "constant",
+    "cos",
     "emit",
+    "exp",
+    "exp2",
+    "float16",
+    "float32",
+    "float64",
+    "fma",
+    "int16",
+    "int32",
+    "int64",
     "laneid",
+    "log",
+    "log2",
     "m",
     "maximum",
     "minimum",
     "prove",
+    "rcp",
     "request",
+    "rsqrt",
+    "scalar_function",
     "select",
+    "sin",
+    "sqrt",
     "symbol",
+    "tanh",
     "tensor",
     "tid_in_wg",
     "truncdiv",
@@ -71,6 +111,10 @@ __all__ = [
     "tx",
     "ty",
     "tz",
+    "uint16",
+    "uint32",
+    "uint64",
+    "variable",
     "warpid",
     "wgid",
     "wid_in_wg",
@@ -89,8 +133,16 @@ _PLACES = {
     "layouts.tensor": ("tensor",),
     "proofs.check": ("check", "prove"),
     "proofs.check_all": ("check_all", "request"),
+    "proofs.check_ewise": ("check_ewise",),
     "proofs.report": ("ContractError", "Report"),
     "proofs.verdict": ("Verdict",),
+    "scalars.expression": ("Scalar", "constant", "variable"),
+    "scalars.function": ("LambdaExpr",),
+    "scalars.functions": ("cos", "exp", "exp2", "fma", "log", "log2", "rcp", "rsqrt", "sin", "sqrt", "tanh"),
+    "scalars.trace": ("scalar_function",),
+    "scalars.types": (
+        "bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "uint16", "uint32", "uint64",
+    ),
 }  # fmt: skip
 _MODULES = {name: f"tileproof.{module}" for module, names in _PLACES.items() for name in names}
 

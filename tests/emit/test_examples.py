@@ -31,7 +31,7 @@ def example(name: str) -> ModuleType:
 Arrays = list[npt.NDArray[np.generic]]
 Case = tuple[Callable[[], Kernel], Callable[[], Arrays], Callable[[], Arrays], dict[str, int]]
 
-PLAIN = ["ld_128bit", "st_128bit", "ldmatrix_interleaved", "stmatrix_interleaved"]
+PLAIN = ["ld_128bit", "st_128bit", "ldmatrix_interleaved", "stmatrix_interleaved", "silu_affine"]
 NAMES = [*PLAIN, "ld_rearranged_compact", "ld_rearranged_spread"]
 
 
@@ -76,6 +76,7 @@ COUNTS = {
     "st_128bit": 3,
     "ldmatrix_interleaved": 2,
     "stmatrix_interleaved": 2,
+    "silu_affine": 3,
     "ld_rearranged_compact": 105,
     "ld_rearranged_spread": 105,
 }

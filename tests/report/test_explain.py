@@ -93,7 +93,8 @@ def test_the_catalogue_has_every_instruction() -> None:
     instructions, *rest = catalogue()
     assert [row[0] for row in instructions.rows] == [i.mnemonic for i in table()]
     assert [section.title for section in rest] == [
-        f"Obligations of {i.mnemonic}" for i in table() if i.mnemonic in load()
+        *(f"Obligations of {i.mnemonic}" for i in table() if i.mnemonic in load()),
+        "Obligations of ewise",
     ]
 
 
@@ -111,3 +112,12 @@ def test_sections_in_a_console_keep_every_word() -> None:
     console.print(sections_view([Section("[bold]One", (("a", WORDS),))]))
     written = console.file.getvalue()  # type: ignore[attr-defined]
     assert written.split() == ["[bold]One", "a", *WORDS.split()]
+
+
+def test_scalar_functions_are_explained_by_their_operations() -> None:
+    head, operations, obligations = explain("ewise")
+    assert head.title == "ewise"
+    rows = {(row[0], row[1]): row[2:] for row in operations.rows}
+    assert rows["+", "bfloat16"] == ("add.rn.bf16", "sm_90 or later")
+    assert rows["exp2", "float32"] == ("ex2.approx.f32", "at most 2 ulp from the correctly rounded result")
+    assert ("ewise.alias (hazard)",) in {row[:1] for row in obligations.rows}

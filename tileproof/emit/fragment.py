@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from tileproof.contracts.family.ewise import MNEMONIC as EWISE
 from tileproof.emit import names
 from tileproof.emit.code import Code
 from tileproof.emit.lower import Lowering, width_of
 from tileproof.emit.plan import Address, Plan, Planned, Slots, plan
 from tileproof.emit.registers import REGISTER_TYPES, Register, address_bits, base_register, symbol_register
+from tileproof.emit.scalars import scalar_registers, write_ewise
 from tileproof.errors import CallError
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.traverse import leaves
@@ -34,6 +36,10 @@ def emit(report: Report, *, format: str = "ptx") -> str:
     names.demand_distinct(
         [
             *((register.name, f"the {v.kind} {v.name}") for v, register in registers.items()),
+            *(
+                (register.name, f"the scalar {name}")
+                for name, (register, _) in scalar_registers(planned).items()
+            ),
             *((name, f"slot {name[1:]}") for operand in slots for name in slot_names(operand)),
         ]
     )
@@ -46,6 +52,9 @@ def emit(report: Report, *, format: str = "ptx") -> str:
 def write(planned: Plan, lowering: Lowering) -> None:
     """Write the address arithmetic and the instructions of a call, nothing else."""
     form = planned.report.call.form
+    if form.mnemonic == EWISE:
+        write_ewise(planned, lowering.code)
+        return
     guard = ""
     if planned.predicate is not None:
         guard = f"@{lowering.predicate(planned.predicate, width_of(planned.predicate))} "
@@ -108,6 +117,8 @@ def _interface(planned: Plan, registers: Mapping[Leaf, Register]) -> Iterator[st
         meaning = f"the {spaces[variable.name]} address of {variable.name}" if is_base else _range(variable)
         step = f", a multiple of {variable.multiple_of}" if variable.multiple_of > 1 else ""
         yield f"in  {register.name} .b{register.bits}: {meaning}{step}"
+    for name, (register, dtype) in scalar_registers(planned).items():
+        yield f"in  {register.name} .b{register.bits}: the {dtype} {name}"
     for position, syntax in enumerate(call.form.operands):
         slots = [issue[position] for issue in planned.issues]
         listed = dict.fromkeys(

@@ -20,7 +20,7 @@ A kernel holds what its author writes, in that order: no barrier, election or wa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -40,8 +40,12 @@ from tileproof.layouts.normal import decide, simplify
 from tileproof.layouts.tensor import Tensor
 from tileproof.layouts.traverse import leaves
 from tileproof.layouts.view import ViewOperations
-from tileproof.proofs.check import prove
+from tileproof.proofs.check import Hazards, prove
+from tileproof.proofs.check_ewise import Input, prove_ewise
 from tileproof.proofs.report import Report
+from tileproof.scalars.expression import Scalar
+from tileproof.scalars.function import LambdaExpr
+from tileproof.scalars.traverse import postorder
 
 if TYPE_CHECKING:
     from tileproof.emit.assemble import Cubin
@@ -186,6 +190,43 @@ class Kernel:
         )
         planned = plan(report)
         self._demand_symbols(*planned.expressions)
+        self._demand_widths(planned)
+        self._blocks.add(Apply(planned))
+        self._blocks.vouch(extra, self._declared.scalars)
+        return report
+
+    def ewise(
+        self,
+        function: LambdaExpr | Callable[..., Any],
+        destination: ViewOperations,
+        *inputs: Input,
+        scope: str = "thread",
+        assume: Relation | Iterable[Relation] = (),
+        hazards: Hazards = "warn",
+    ) -> Report:
+        """Prove a scalar function in its place and compute it at each register coordinate.
+
+        Operands and keywords are those of :func:`tileproof.check_ewise`. Raises :class:`ContractError` unless it is
+        proved.
+        """
+        for operand in (destination, *inputs):
+            self._demand_declared(operand)
+            self._demand_scalars(operand)
+        extra = Launch.of(assume=assume).assumptions
+        self._demand_symbols(*extra)
+        known = self._blocks.assumed_by_all(extra) if scope == "cluster" else [*self._blocks.assumed, *extra]
+        report = prove_ewise(
+            function,
+            destination,
+            *inputs,
+            scope=scope,
+            block=self._launch.block,
+            cluster=self._launch.cluster,
+            active=self._blocks.guard,
+            assume=known,
+            hazards=hazards,
+        )
+        planned = plan(report)
         self._demand_widths(planned)
         self._blocks.add(Apply(planned))
         self._blocks.vouch(extra, self._declared.scalars)
@@ -345,6 +386,17 @@ class Kernel:
                     f"kernel {self.name}: {variable.name} has no value here; it must be a scalar of the "
                     "kernel or the variable of an enclosing loop"
                 )
+
+    def _demand_scalars(self, given: object) -> None:
+        """Raise :class:`CallError` unless each variable of a scalar expression is a parameter here."""
+        if isinstance(given, Scalar):
+            known: list[object] = [*self._declared.parameters]
+            for node in postorder(given):
+                if node.op == "variable" and not any(item is node for item in known):
+                    raise CallError(
+                        f"kernel {self.name}: {node.value} ({node.dtype}) has no value here; it must be a "
+                        "scalar of the kernel"
+                    )
 
     def _demand_widths(self, planned: Plan) -> None:
         for operand in planned.issues[0]:

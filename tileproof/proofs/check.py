@@ -52,12 +52,7 @@ def check(
     form = resolve(opcode)
     family = load().get(form.mnemonic)
     launch = Launch.of(block, cluster, active, assume)
-    if scope not in SCOPES:
-        raise CallError(f"unknown scope {scope!r}; the scopes are {', '.join(SCOPES)}")
-    if hazards not in ("warn", "error", "ignore"):
-        raise CallError(f"hazards is 'warn', 'error' or 'ignore', got {hazards!r}")
-    if not isinstance(budget, int) or budget < 1:
-        raise CallError(f"budget is a positive number of Z3 resource units, got {budget!r}")
+    demand_options(scope, hazards, budget)
     views = _views(form, family, operands)
     if family is None:
         call = Call(form, views, scope, launch, parameters, family=form.mnemonic)
@@ -82,6 +77,16 @@ def prove(opcode: str, *operands: ViewOperations, **keywords: Any) -> Report:
     if report.verdict is not Verdict.PROVED:
         raise ContractError(report)
     return report
+
+
+def demand_options(scope: str, hazards: str, budget: int) -> None:
+    """Raise :class:`CallError` for keywords that every check has and that are none."""
+    if scope not in SCOPES:
+        raise CallError(f"unknown scope {scope!r}; the scopes are {', '.join(SCOPES)}")
+    if hazards not in ("warn", "error", "ignore"):
+        raise CallError(f"hazards is 'warn', 'error' or 'ignore', got {hazards!r}")
+    if not isinstance(budget, int) or budget < 1:
+        raise CallError(f"budget is a positive number of Z3 resource units, got {budget!r}")
 
 
 def _views(form: Form, family: Family | None, operands: tuple[ViewOperations, ...]) -> tuple[View, ...]:

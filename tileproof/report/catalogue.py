@@ -16,6 +16,7 @@ from typing import Any
 from tileproof.contracts.call import Call, UnfitError
 from tileproof.contracts.demands import whole_elements
 from tileproof.contracts.families import Family, UnsupportedError, load
+from tileproof.contracts.family import ewise
 from tileproof.contracts.grammar import Form, resolve, table
 from tileproof.contracts.launch import SCOPES, Launch
 from tileproof.contracts.legality import spellings
@@ -99,7 +100,12 @@ def entries(form: Form) -> list[Entry]:
 def all_entries(mnemonic: str) -> tuple[Entry, ...]:
     """What calls of an instruction may be held to, over forms that together have every qualifier; by id."""
     found: dict[str, Entry] = {}
-    for form in exemplars(next(i for i in table() if i.mnemonic == mnemonic)):
+    forms = (
+        [ewise.sample_form()]
+        if mnemonic == ewise.MNEMONIC
+        else exemplars(next(i for i in table() if i.mnemonic == mnemonic))
+    )
+    for form in forms:
         for entry in entries(form):
             found.setdefault(entry.id, entry)
     return tuple(sorted(found.values(), key=lambda entry: (entry.hazard, entry.id)))
@@ -181,6 +187,10 @@ def _situations(form: Form, family: Family) -> Iterator[Call]:
     for position, view in enumerate(sample):
         for other in _variants(view):
             yield _call(form, (*sample[:position], other, *sample[position + 1 :]), scope)
+    if all(view.tensor.space == "registers" for view in sample):
+        first, *others = sample
+        part = _like(first, (first.extents[0] + 1, *first.extents[1:]))[: first.extents[0]]
+        yield _call(form, (part.as_view(), *others), scope)
 
 
 def _grouped(view: View, group: tuple[str, ...]) -> View:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tileproof.contracts.architectures import ARCHITECTURES
 from tileproof.contracts.families import Family, load
+from tileproof.contracts.family import ewise
 from tileproof.contracts.grammar import Form, resolve, table
 from tileproof.contracts.launch import SCOPES
 from tileproof.contracts.syntax import Instruction
@@ -18,6 +19,9 @@ from tileproof.report.catalogue import (
     unsupported_reason,
 )
 from tileproof.report.sections import Section
+from tileproof.scalars.operations import OPERATIONS
+
+EWISE_SUMMARY = "compute a typed scalar function of registers, coordinate by coordinate"
 
 
 def explain(opcode: str) -> list[Section]:
@@ -25,6 +29,8 @@ def explain(opcode: str) -> list[Section]:
 
     Raises :class:`OpcodeError` for a spelling that the instruction table does not know or allow.
     """
+    if opcode == ewise.MNEMONIC:
+        return _ewise()
     for instruction in table():
         if instruction.mnemonic == opcode:
             return _instruction(instruction)
@@ -49,6 +55,7 @@ def catalogue() -> list[Section]:
             for i in table()
             if i.mnemonic in load()
         ),
+        _obligations(f"Obligations of {ewise.MNEMONIC}", all_entries(ewise.MNEMONIC)),
     ]
 
 
@@ -61,20 +68,36 @@ def catalogue_markdown() -> str:
         "instruction forbids it, but it destroys data. `tileproof explain --markdown` writes this page.",
     ]
     for instruction in table():
-        if instruction.mnemonic not in load():
-            continue
-        lines += [
-            "",
-            f"## `{instruction.mnemonic}`",
-            f"{instruction.summary} (PTX ISA {instruction.section})",
-            "",
-        ]
-        lines += ["| id | demand | from |", "| --- | --- | --- |"]
-        for entry in all_entries(instruction.mnemonic):
-            hazard = " (hazard)" if entry.hazard else ""
-            cells = (f"`{entry.id}`{hazard}", entry.sentence, entry.section)
-            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        if instruction.mnemonic in load():
+            summary = f"{instruction.summary} (PTX ISA {instruction.section})"
+            lines += _entry_lines(instruction.mnemonic, summary)
+    lines += _entry_lines(ewise.MNEMONIC, f"{EWISE_SUMMARY} ({ewise.REFERENCE})")
     return "\n".join(lines) + "\n"
+
+
+def _entry_lines(mnemonic: str, summary: str) -> list[str]:
+    lines = ["", f"## `{mnemonic}`", summary, "", "| id | demand | from |", "| --- | --- | --- |"]
+    for entry in all_entries(mnemonic):
+        hazard = " (hazard)" if entry.hazard else ""
+        cells = (f"`{entry.id}`{hazard}", entry.sentence, entry.section)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return lines
+
+
+def _ewise() -> list[Section]:
+    """Scalar functions: the operations that they are made of."""
+    rows = []
+    for operation in OPERATIONS.values():
+        for instruction in dict.fromkeys(operation.forms.values()):
+            of = [dtype for dtype, form in operation.forms.items() if form == instruction]
+            target = f"sm_{instruction.target} or later" if instruction.target else ""
+            notes = "; ".join(note for note in (target, instruction.error) if note)
+            rows.append((operation.symbol, ", ".join(of), instruction.opcode, notes))
+    return [
+        Section(ewise.MNEMONIC, ((f"{EWISE_SUMMARY} ({ewise.REFERENCE})",),)),
+        Section("Operations: Python, types, PTX, notes", tuple(rows)),
+        _obligations("Obligations", all_entries(ewise.MNEMONIC)),
+    ]
 
 
 def _instruction(instruction: Instruction) -> list[Section]:

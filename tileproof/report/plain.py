@@ -60,6 +60,8 @@ def conclusion(report: Report) -> str | None:
     count = instructions(report.call)
     if report.verdict is not Verdict.PROVED or count is None:
         return None
+    if report.call.form.mnemonic == "ewise":
+        return "1 register coordinate" if count == 1 else f"{count} register coordinates, one after another"
     return "1 instruction" if count == 1 else f"{count} instructions, one for each repeat"
 
 

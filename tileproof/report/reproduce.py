@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from tileproof.contracts.call import Call
+from tileproof.contracts.family.ewise import EwiseForm
+from tileproof.errors import CallError
 from tileproof.layouts.index import Expression, Index, as_index
 from tileproof.layouts.layout import Spec, TileLayout, factors, row_major
 from tileproof.layouts.leaf import Leaf
@@ -16,7 +18,12 @@ from tileproof.layouts.view import View
 
 
 def reproduction(call: Call) -> str:
-    """The call as the text of a spec file (TOML). Names in it are those of the call."""
+    """The call as the text of a spec file (TOML). Names in it are those of the call.
+
+    Raises :class:`CallError` for a scalar function, which a spec file cannot name.
+    """
+    if isinstance(call.form, EwiseForm):
+        raise CallError(f"{call.form.spelling}: spec files have no scalar functions; keep the Python program")
     lines: list[str] = []
     for variable in _symbols(call):
         lines += [f"[symbols.{variable.name}]", *_symbol(variable), ""]

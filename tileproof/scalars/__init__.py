@@ -1,0 +1,1 @@
+"""Typed scalar expressions: what ``ewise`` computes at each register coordinate."""
