@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from tileproof.contracts.grammar import Form, Operand, enumerate_spellings, resolve, table
-from tileproof.contracts.syntax import Condition, Instruction
+from tileproof.contracts.syntax import ANY, Condition, Instruction
 from tileproof.errors import CallError, OpcodeError
 
 ROOT = Path(__file__).parents[2]
@@ -77,9 +77,9 @@ def test_a_form_says_what_its_spelling_says() -> None:
     assert form.quantities == {"vector": 4, "element_bits": 32, "access_bits": 128}
     assert form.quantity("access_bits") == 128
     assert form.operands == (
-        Operand("d", "registers", "written", 4, 32, braced=True),
+        Operand("d", "registers", "written", 4, 32, braced=True, wider=True),
         Operand("a", "address", "read", 1, 64, braced=False),
-        Operand("cache-policy", "registers", "read", 1, 64, braced=False),
+        Operand("cache-policy", "registers", "read", 1, 64, constants=ANY),
     )
     assert str(form) == form.spelling
     assert form.ptx_version == (7, 4)
@@ -330,7 +330,8 @@ def conditions(instruction: Instruction) -> Iterator[Condition]:
     yield from (entry.when for entry in instruction.availability)
     yield from (when for when, _ in instruction.subsections)
     for operand in instruction.operands:
-        yield from (operand.when, operand.braced or {})
+        written = (operand.braced, operand.real, operand.narrow, operand.gaps)
+        yield from (operand.when, *(condition for condition in written if condition is not None))
 
 
 @pytest.mark.parametrize("instruction", table(), ids=INSTRUCTIONS)
@@ -353,7 +354,11 @@ def test_the_table_mentions_only_what_exists(instruction: Instruction) -> None:
 
 @pytest.mark.parametrize("instruction", table(), ids=INSTRUCTIONS)
 def test_every_qualifier_and_every_rule_of_the_table_matters(instruction: Instruction) -> None:
-    used = {token for spelling in legal(instruction.mnemonic) for token in spelling.split(".")[1:]}
+    used = {
+        token
+        for spelling in legal(instruction.mnemonic)
+        for token in spelling.removeprefix(instruction.mnemonic).split(".")[1:]
+    }
     assert used == {token for slot in instruction.slots for token in slot.tokens}
     for slot in instruction.slots:
         for wanted, written in slot.instead.items():
