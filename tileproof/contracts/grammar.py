@@ -10,7 +10,7 @@ order, equal forms have equal spellings. Nothing here is specific to an instruct
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
@@ -157,6 +157,18 @@ def enumerate_spellings(mnemonic: str) -> Iterator[str]:
 _BY_MNEMONIC: Mapping[str, Instruction] = MappingProxyType({entry.mnemonic: entry for entry in TABLE})
 
 
+def mnemonic_of(spelling: str, mnemonics: Container[str]) -> str | None:
+    """The longest of the mnemonics that begins a spelling, if any."""
+    words = spelling.split(".")
+    beginnings = (".".join(words[:length]) for length in range(len(words), 0, -1))
+    return next((beginning for beginning in beginnings if beginning in mnemonics), None)
+
+
+def knows(mnemonic: str) -> bool:
+    """Whether the table has an instruction of this mnemonic."""
+    return mnemonic in _BY_MNEMONIC
+
+
 def instruction_of(form: Form) -> Instruction:
     """The record that a form was read against."""
     return _BY_MNEMONIC[form.mnemonic]
@@ -164,11 +176,9 @@ def instruction_of(form: Form) -> Instruction:
 
 def _split(spelling: str) -> tuple[Instruction, list[str]]:
     """The instruction with the longest mnemonic that begins the spelling, and the tokens after it."""
-    words = spelling.split(".")
-    for length in range(len(words), 0, -1):
-        instruction = _BY_MNEMONIC.get(".".join(words[:length]))
-        if instruction is not None:
-            return instruction, words[length:]
+    mnemonic = mnemonic_of(spelling, _BY_MNEMONIC)
+    if mnemonic is not None:
+        return _BY_MNEMONIC[mnemonic], spelling.removeprefix(mnemonic).split(".")[1:]
     raise OpcodeError(diagnosis.unknown_instruction(spelling, tuple(_BY_MNEMONIC)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from tileproof.contracts.grammar import Operand
-from tileproof.contracts.syntax import ANY, Constants, Instruction, OperandSyntax, Slot
+from tileproof.contracts.syntax import ANY, Condition, Constants, Instruction, OperandSyntax, Slot
 
 SHORT = 24
 """Slots whose qualifiers take more letters than this are shown by their name."""
@@ -38,10 +38,9 @@ def in_words(operand: Operand) -> str:
         case "registers" if operand.braced:
             number = f"{operand.registers} registers" if operand.registers != 1 else "one register"
             others = " or constants" * bool(operand.constants) + " or _" * operand.gaps
-            what = f"{number} of {_width(operand)}{others}"
             names = ", ".join(f"%r{index}" for index in range(min(operand.registers, 4)))
             more = ", ..." if operand.registers > 4 else ""
-            legal.append(f"{what} in braces, as in {{{names}{more}}}")
+            legal.append(f"{number} of {_width(operand)}{others}, in braces as in {{{names}{more}}}")
         case "registers":
             legal.append(f"a register of {_width(operand)}")
         case "predicate":
@@ -54,13 +53,13 @@ def in_words(operand: Operand) -> str:
             legal.append("the sink _")
         case "immediate":
             pass
-    if operand.second:
-        legal[-1] += (
-            f" {'with' if operand.second == 'required' else 'perhaps with'} '|' and a predicate after it"
-        )
+    if operand.second == "required":
+        legal = [f"{legal[0]}{', or _,' * operand.sink} with '|' and a predicate after it"]
+    elif operand.second:
+        legal[0] += ", perhaps with '|' and a predicate after it,"
     if operand.constants and not operand.braced:
         legal.append(_constants(operand))
-    if operand.sink:
+    if operand.sink and operand.second != "required":
         legal.append("the sink _")
     return " or ".join(legal)
 
@@ -68,17 +67,29 @@ def in_words(operand: Operand) -> str:
 def _slot(slot: Slot) -> str:
     tokens = "|".join(f".{token}" for token in slot.tokens)
     shown = tokens if len(tokens) <= SHORT or len(slot.tokens) == 1 else f".{slot.name}"
-    return shown if slot.mandatory else f"{{{shown}}}"
+    if not slot.mandatory:
+        return f"{{{shown}}}"
+    return f"({shown})" if "|" in shown else shown
 
 
 def _operands(instruction: Instruction) -> list[tuple[OperandSyntax, bool]]:
     """Each operand once, and whether every statement has it."""
-    always: dict[str, bool] = {}
-    first: dict[str, OperandSyntax] = {}
+    entries: dict[str, list[OperandSyntax]] = {}
     for operand in instruction.operands:
-        first.setdefault(operand.name, operand)
-        always[operand.name] = not operand.when and not operand.optional
-    return [(operand, always[name]) for name, operand in first.items()]
+        entries.setdefault(operand.name, []).append(operand)
+    return [
+        (same[0], not same[0].optional and _covers(instruction, [operand.when for operand in same]))
+        for same in entries.values()
+    ]
+
+
+def _covers(instruction: Instruction, conditions: list[Condition]) -> bool:
+    """Whether one of the conditions always holds, where that can be told from one slot."""
+    for slot in instruction.slots:
+        if all(condition.keys() == {slot.name} for condition in conditions):
+            allowed = {value for condition in conditions for value in condition[slot.name]}
+            return allowed >= {*slot.tokens, *(() if slot.mandatory else (None,))}
+    return any(not condition for condition in conditions)
 
 
 def _operand(operand: OperandSyntax | Operand) -> str:

@@ -32,7 +32,7 @@ _REAL = r"[+-]?(?:0[fF][0-9A-Fa-f]{8}|0[dD][0-9A-Fa-f]{16}|[0-9]+\.[0-9]*(?:[eE]
 _OFFSET = rf"(?:\s*\+\s*(?P<offset>{_INTEGER}))?"
 
 _STATEMENT = re.compile(
-    rf"\s*(?:@(?P<negated>!?)(?P<guard>{_NAME})\s+)?(?P<opcode>[A-Za-z_][\w.:]*)(?:\s+(?P<rest>[^;]*?))?\s*;\s*"
+    rf"\s*(?:@(?P<negated>!?)(?P<guard>{_NAME})\s+)?(?P<opcode>[A-Za-z_](?:[\w.]|::)*)(?:\s+(?P<rest>[^;]*?))?\s*;\s*"
 )
 _REGISTER = re.compile(_NAME)
 _WHOLE = re.compile(_INTEGER)
@@ -142,7 +142,7 @@ def _demand_count(form: Form, texts: Sequence[str]) -> None:
     most = len(form.operands)
     least = sum(not operand.optional for operand in form.operands)
     if not least <= len(texts) <= most:
-        number = str(most) if least == most else f"{least} to {most}"
+        number = str(most) if least == most else f"{least} {'or' if most == least + 1 else 'to'} {most}"
         listed = f": {operand_list(form.operands)}" if most else ""
         raise CallError(
             f"{form.spelling} takes {number} operand{'' if number == '1' else 's'}{listed}; it has {len(texts)} "

@@ -1,9 +1,9 @@
-"""Integer arithmetic beyond the operators that every type has (PTX ISA 9.7.1)."""
+"""Integer arithmetic beyond the operators that every type has, and mad (PTX ISA 9.7.1, 9.7.2, 9.7.3.7)."""
 
 from __future__ import annotations
 
 from tileproof.contracts.architectures import PtxVersion, Targets
-from tileproof.contracts.parts import BITS, TYPE_BITS, flag, read, types, written
+from tileproof.contracts.parts import BITS, REAL, TYPE_BITS, flag, read, types, written
 from tileproof.contracts.syntax import (
     ALWAYS,
     Condition,
@@ -19,11 +19,16 @@ from tileproof.contracts.syntax import (
 _INTEGERS = ("u16", "u32", "u64", "s16", "s32", "s64")
 _WORDS = ("u32", "s32")
 _BIT_FIELDS = ("u32", "u64", "s32", "s64")
-_LONGEST: dict[Value, int] = {"hi": 1, "lo": 1, "wide": 2}
+_CARRYING = ("u32", "s32", "u64", "s64")
+_MODES = ("hi", "lo", "wide")
+_ROUNDINGS = ("rn", "rz", "rm", "rp")
+_LONGEST: dict[Value, int] = {**dict.fromkeys((*_MODES, *_ROUNDINGS), 1), "wide": 2}
 _WIDENED = Quantity("result_bits", "result size in bits", {"mode": _LONGEST, "type": BITS})
 
 _SAT = flag("sat", optional=True)
 _SATURATES: Condition = {"sat": ("sat",)}
+_CARRIES: Condition = {"cc": ("cc",)}
+_IS_REAL: Condition = {"type": REAL}
 _PARTS = Slot("mode", "part of the product", ("hi", "lo"), mandatory=True)
 _SINCE_2 = (Since(ALWAYS, (2, 0), Targets(20)),)
 
@@ -53,21 +58,53 @@ def _position(name: str) -> OperandSyntax:
 MAD = Instruction(
     mnemonic="mad",
     section="9.7.1.4",
-    summary="multiply integers and add",
+    summary="multiply and add",
     slots=(
-        Slot("mode", "part of the product", ("hi", "lo", "wide"), mandatory=True),
+        Slot("mode", "part of the product or rounding", (*_MODES, *_ROUNDINGS), mandatory=True),
+        flag("cc", optional=True),
+        flag("ftz", optional=True),
         _SAT,
-        types(*_INTEGERS),
+        types(*_INTEGERS, *REAL),
     ),
-    operands=(written(bits="result_bits"), read("a"), read("b"), read("c", "result_bits")),
+    operands=(
+        written(bits="result_bits"),
+        read("a", real=_IS_REAL),
+        read("b", real=_IS_REAL),
+        read("c", "result_bits", real=_IS_REAL),
+    ),
     quantities=(TYPE_BITS, _WIDENED),
     rules=(
+        Requires(_IS_REAL, {"mode": _ROUNDINGS}, "reals are rounded", "9.7.3.7"),
+        Requires({"mode": _ROUNDINGS}, _IS_REAL, "only reals are rounded", "9.7.3.7"),
         Requires(
             {"mode": ("wide",)}, {"type": ("u16", "u32", "s16", "s32")}, "a product has 64 bits at most"
         ),
-        Requires(_SATURATES, {"mode": ("hi",), "type": ("s32",)}, ".sat is for .hi and .s32"),
+        Requires(_CARRIES, {"mode": ("hi", "lo"), "type": _CARRYING}, ".cc is for words", "9.7.2.5"),
+        Requires(_CARRIES, {"sat": (None,)}, "a carry is no saturation", "9.7.2.5"),
+        Requires({"ftz": ("ftz",)}, {"type": ("f32",)}, ".ftz is for .f32", "9.7.3.7"),
+        Requires(_SATURATES, {"type": ("s32", "f32")}, ".sat is for .s32 and .f32"),
+        Requires({"sat": ("sat",), "type": ("s32",)}, {"mode": ("hi",)}, ".sat is for .hi"),
     ),
-    availability=(Since(ALWAYS, (1, 0)),),
+    availability=(
+        Since(ALWAYS, (1, 0)),
+        Since(_IS_REAL, (2, 0), Targets(20), "rounding"),
+        Since(_CARRIES, (3, 0), Targets(20), ".cc"),
+        Since({"cc": ("cc",), "type": ("u64", "s64")}, (4, 3), what="64-bit carries"),
+    ),
+    subsections=((_IS_REAL, "9.7.3.7"), (_CARRIES, "9.7.2.5")),
+)
+
+MADC = Instruction(
+    mnemonic="madc",
+    section="9.7.2.6",
+    summary="multiply and add with the carry",
+    slots=(_PARTS, flag("cc", optional=True), types(*_CARRYING)),
+    operands=(written(), read("a"), read("b"), read("c")),
+    quantities=(TYPE_BITS,),
+    availability=(
+        Since(ALWAYS, (3, 0), Targets(20)),
+        Since({"type": ("u64", "s64")}, (4, 3), what="64-bit carries"),
+    ),
 )
 
 MAD24 = Instruction(
@@ -88,6 +125,7 @@ INSTRUCTIONS = (
     MAD,
     _simple("mul24", "9.7.1.5", "multiply 24-bit integers", (_PARTS, types(*_WORDS)), _SAME),
     MAD24,
+    MADC,
     _simple(
         "sad",
         "9.7.1.7",
