@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 import pytest
 
 from tests.contracts.test_grammar_assembles import NEWEST
-from tileproof.contracts.grammar import Form, Operand, enumerate_spellings, resolve
+from tileproof.contracts.grammar import Form, Operand, enumerate_spellings, resolve, unchecked_form
 from tileproof.contracts.instructions import (
     addresses,
     async_copy,
@@ -29,7 +29,9 @@ from tileproof.contracts.instructions import (
     multimem,
     warps,
 )
+from tileproof.contracts.legality import breaks
 from tileproof.contracts.statement import Statement, read
+from tileproof.contracts.syntax import Instruction
 from tileproof.emit.assemble import assemble
 from tileproof.errors import AssemblerError, TileproofError
 
@@ -174,9 +176,9 @@ TARGETS = [
 ]
 
 
-def refused(arch: str, version: tuple[int, int]) -> set[str]:
+def refused(arch: str, version: tuple[int, int], statements: Iterable[str]) -> set[str]:
     wide = ".reg .b128 %q<8>;" if version >= (8, 3) else ""
-    text = MODULE.format(version=version, arch=arch, wide=wide, lines="\n".join(sample()))
+    text = MODULE.format(version=version, arch=arch, wide=wide, lines="\n".join(statements))
     with pytest.raises(AssemblerError) as caught:
         assemble(text, arch)
     lines = text.split("\n")
@@ -193,7 +195,7 @@ def test_the_assembler_takes_what_the_table_allows_and_nothing_else(
         for text, statement in sample().items()
         if statement.ptx_version > version or statement.unsupported_reason(arch) is not None
     }
-    found = refused(arch, version)
+    found = refused(arch, version, sample())
     assert found <= illegal
     assert {sample()[text].form.mnemonic for text in illegal - found} <= UNCHECKED.keys()
 
@@ -214,3 +216,50 @@ def test_the_sample_has_every_qualifier_and_every_operand() -> None:
         (i.mnemonic, token) for i in INSTRUCTIONS for slot in i.slots for token in slot.tokens
     }
     assert written == {(i.mnemonic, operand.name) for i in INSTRUCTIONS for operand in i.operands}
+
+
+# Rules of the ISA that ptxas does not enforce, or not always.
+LAX = {
+    ("st.async", "an mbarrier counts the bytes that arrive"),
+    ("red.async", ".s64 is for global memory"),
+    ("red.async", "reductions into global memory add"),
+    ("red", ".noftz is for 16-bit reals"),
+    ("prefetch", "eviction priorities are for global memory"),
+    ("fence.proxy", "only the async proxy is limited to a space"),
+    ("fence.proxy", "tensor maps are in global memory"),
+    ("multimem.red", "only integers have a least and a greatest"),
+}
+
+
+def broken_once(instruction: Instruction) -> dict[str, str]:
+    """For each rule a statement that breaks only this one, near a legal spelling."""
+    picker = random.Random(instruction.mnemonic)
+    legal = list(enumerate_spellings(instruction.mnemonic))
+    found: dict[str, str] = {}
+    reasons = {rule.because for rule in instruction.rules}
+    for _ in range(5000):
+        if found.keys() == reasons:
+            break
+        qualifiers = dict(resolve(picker.choice(legal)).qualifiers)
+        for slot in picker.sample(instruction.slots, min(len(instruction.slots), picker.choice((1, 2)))):
+            qualifiers[slot.name] = picker.choice(slot.tokens if slot.mandatory else (None, *slot.tokens))
+        form = unchecked_form(instruction, qualifiers)
+        values = {**form.qualifiers, **form.quantities}
+        broken = {rule.because for rule in instruction.rules if breaks(rule, values)}
+        writable = all(operand.bits in REGISTERS for operand in form.operands)
+        if len(broken) == 1 and writable:
+            found.setdefault(broken.pop(), next(statements(form)))
+    return found
+
+
+def test_the_assembler_refuses_what_a_rule_refuses() -> None:
+    """Each rule is the only one that refuses some statement, which an assembler refuses too."""
+    why = {
+        text: (instruction.mnemonic, reason)
+        for instruction in INSTRUCTIONS
+        for reason, text in broken_once(instruction).items()
+    }
+    alone = set(why.values())
+    assert alone == {(i.mnemonic, rule.because) for i in INSTRUCTIONS for rule in i.rules}
+    taken = why.keys() - refused("sm_100a", NEWEST, why)
+    assert {why[text] for text in taken} <= LAX

@@ -141,7 +141,7 @@ def _resolve(spelling: str) -> Form:
         values: dict[str, Value] = {**qualifiers, **quantities}
         broken = next((rule for rule in instruction.rules if breaks(rule, values)), None)
         if broken is None:
-            return _form(spelling, instruction, qualifiers, quantities, values)
+            return unchecked_form(instruction, qualifiers)
         problem = problem or diagnosis.broken_rule(spelling, instruction, places, values, broken)
     raise OpcodeError(problem or diagnosis.misspelling(spelling, instruction, tokens))
 
@@ -199,20 +199,18 @@ def _placements(
             yield (None, *rest)
 
 
-def _form(
-    spelling: str,
-    instruction: Instruction,
-    qualifiers: Mapping[str, str | None],
-    quantities: Mapping[str, int],
-    values: Mapping[str, Value],
-) -> Form:
+def unchecked_form(instruction: Instruction, qualifiers: Mapping[str, str | None]) -> Form:
+    """What qualifiers in the slots of an instruction spell, whether or not its rules allow them together."""
+    quantities = {entry.name: amount(entry, qualifiers) for entry in instruction.quantities}
+    values: dict[str, Value] = {**qualifiers, **quantities}
+    filled = (qualifiers[slot.name] for slot in instruction.slots)
     needs = tuple(entry for entry in instruction.availability if holds(entry.when, values))
     operands = tuple(
         _operand(entry, quantities, values) for entry in instruction.operands if holds(entry.when, values)
     )
     subsections = (section for when, section in instruction.subsections if holds(when, values))
     return Form(
-        spelling=spelling,
+        spelling=".".join((instruction.mnemonic, *(token for token in filled if token is not None))),
         mnemonic=instruction.mnemonic,
         qualifiers=MappingProxyType(qualifiers),
         quantities=MappingProxyType(quantities),

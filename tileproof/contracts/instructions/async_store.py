@@ -34,7 +34,7 @@ _A = OperandSyntax("a", "address", "written", narrow=_REMOTE)
 _MBAR = address("mbar", when=_COUNTED, narrow=_REMOTE)
 
 _RULES = (
-    Requires(_RELEASES, {"space": ("global",)}, ".release is for global memory"),
+    Requires(_RELEASES, {"space": (None, "global")}, ".release is for global memory"),
     Requires(_RELEASES, {"scope": ("gpu", "sys")}, ".release is at gpu or sys scope"),
     Requires(_RELEASES, {"completion": (None,)}, "no mbarrier counts what goes to global memory"),
     Requires(_IS_MMIO, {**_RELEASES, "scope": ("sys",)}, ".mmio goes with .release at .sys scope"),
