@@ -101,6 +101,7 @@ def test_operands(text: str, operands: tuple[str | None, ...]) -> None:
         "bar.wait 0;",
         "baz 0;",
         "bar.sync 0",
+        "and.b32 é, é, é;",
     ],
 )
 def test_messages(text: str, snapshot: SnapshotAssertion) -> None:
@@ -148,6 +149,12 @@ def test_names_of_unknown_width_are_taken() -> None:
 )
 def test_what_is_no_statement_has_no_parts(text: str) -> None:
     assert parts(text) is None
+
+
+def test_a_constant_has_64_bits_at_most() -> None:
+    assert read("and.b64 a, b, 18446744073709551615;").operands[2] == "18446744073709551615"
+    for digits in ("18446744073709551616", "9" * 5000, "-9223372036854775809"):
+        assert "must be" in refusal(f"and.b64 a, b, {digits};")
 
 
 def test_parts_need_no_table() -> None:

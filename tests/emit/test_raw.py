@@ -139,6 +139,15 @@ def test_a_record_ends_the_pass() -> None:
         reader().read("cp.async.bulky;")
 
 
+def test_long_numbers_are_names_like_others() -> None:
+    k = Kernel("raw")
+    k.registers("word", (1,), "uint32")
+    k.raw(f".reg .b64 %d<{'9' * 5000}>;")
+    k.raw(".reg .b64 %e<3>;")
+    for name in ("%d", "%e", "%word_"):
+        k.raw(f"brev.b32 {name}{'9' * 5000}, %x;")
+
+
 def test_no_text_is_read() -> None:
     with pytest.raises(CallError, match="raw takes one PTX instruction"):
         Kernel("raw").raw(None)  # type: ignore[arg-type]

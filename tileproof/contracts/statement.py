@@ -11,7 +11,7 @@ checked as well.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,27 +20,13 @@ from tileproof.contracts.grammar import Form, Operand, instruction_of, resolve, 
 from tileproof.contracts.legality import breaks, holds
 from tileproof.contracts.notation import in_words, operand_list
 from tileproof.contracts.syntax import Since, Value
+from tileproof.contracts.written import NAME, WidthOf, integer, written
 from tileproof.errors import CallError
 
-WidthOf = Callable[[str], int | None]
-"""The bits of the register of a name, 1 for a predicate; None for what is no register or not known."""
-
-# PTX ISA 4.4 (identifiers), 4.5 (constants), 6.4 (addresses).
-_NAME = r"(?:[A-Za-z][\w$]*|[_$%][\w$]+)"
-_INTEGER = r"[+-]?(?:0[xX][0-9A-Fa-f]+|0[bB][01]+|0[0-7]*|[1-9][0-9]*)U?"
-_REAL = r"[+-]?(?:0[fF][0-9A-Fa-f]{8}|0[dD][0-9A-Fa-f]{16}|[0-9]+\.[0-9]*(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+)"
-_OFFSET = rf"(?:\s*\+\s*(?P<offset>{_INTEGER}))?"
-
 _STATEMENT = re.compile(
-    rf"\s*(?:@(?P<negated>!?)(?P<guard>{_NAME})\s+)?(?P<opcode>[A-Za-z_](?:[\w.]|::)*)(?:\s+(?P<rest>[^;]*?))?\s*;\s*"
+    rf"\s*(?:@(?P<negated>!?)(?P<guard>{NAME})\s+)?(?P<opcode>[A-Za-z_](?:[\w.]|::)*)(?:\s+(?P<rest>[^;]*?))?\s*;\s*",
+    re.ASCII,
 )
-_REGISTER = re.compile(_NAME)
-_WHOLE = re.compile(_INTEGER)
-_FRACTION = re.compile(_REAL)
-_ADDRESS = re.compile(rf"\[\s*(?P<base>{_NAME}){_OFFSET}\s*\]")
-_PLACE = re.compile(rf"(?P<base>{_NAME}){_OFFSET}")
-_PAIR = re.compile(r"(?P<first>[^|]*?)\s*\|\s*(?P<second>[^|]*)")
-
 _CLOSING = {"}": "{", "]": "[", ")": "("}
 
 
@@ -56,7 +42,7 @@ class Parts(NamedTuple):
 class Statement:
     """One instruction. `operands` are texts in the order of `form.operands`, None for one that is left out.
 
-    `needs` is what the form needs, and what the operands need besides.
+    `needs` is what the form needs, and what its operands need besides.
     """
 
     guard: str | None
@@ -67,7 +53,7 @@ class Statement:
     @property
     def ptx_version(self) -> PtxVersion:
         """The oldest PTX ISA version that has the statement, whatever the target."""
-        return max(self.form.ptx_version, *(need.ptx for need in self.needs))
+        return max(need.ptx for need in self.needs)
 
     def unsupported_reason(self, arch: str) -> str | None:
         """Why a target lacks this statement, or None. Raises `CallError` for what is no target."""
@@ -76,13 +62,6 @@ class Statement:
     def ptx_version_on(self, arch: str) -> PtxVersion:
         """The oldest `.version` of a module for `arch` that holds this statement."""
         return max(self.ptx_version, architecture(arch).ptx_version)
-
-
-class _Written(NamedTuple):
-    """How an operand is written, in the words of `Instruction.usage`, or what is wrong with it."""
-
-    how: str | None
-    problem: str = ""
 
 
 def parts(text: str) -> Parts | None:
@@ -191,7 +170,7 @@ class _Search:
         operand = self.form.operands[position]
         if index < len(self.texts):
             text = self.texts[index]
-            how, problem = _written(operand, text, self.width_of, _bound(operand, given))
+            how, problem = written(operand, text, self.width_of, _bound(operand, given))
             if how is not None:
                 yield from self._assigned(position + 1, index + 1, {**given, operand.name: (how, text)})
             else:
@@ -213,109 +192,4 @@ class _Search:
 def _bound(operand: Operand, given: Mapping[str, tuple[str, str]]) -> int | None:
     """The greatest constant that the operand named `at_most` leaves."""
     how, text = given.get(operand.at_most or "", ("", ""))
-    return _integer(text) if how == "constant" else None
-
-
-def _written(operand: Operand, text: str, width_of: WidthOf, bound: int | None) -> _Written:
-    if text == "_" and operand.second != "required" and (operand.sink or operand.kind == "sink"):
-        return _Written("_")
-    if operand.second is not None:
-        pair = _PAIR.fullmatch(text)
-        if pair is not None:
-            second = _predicate(pair["second"], width_of)
-            if second.how is None:
-                return second
-            text = pair["first"]
-            if text == "_" and operand.sink:
-                return _Written("_")
-        elif operand.second == "required":
-            return _Written(None)
-    match operand.kind:
-        case "registers" if operand.braced:
-            return _group(operand, text, width_of)
-        case "registers":
-            return _one(operand, text, width_of, bound)
-        case "predicate":
-            return _predicate(text.removeprefix("!") if operand.negatable else text, width_of)
-        case "address" | "name":
-            return _place(operand, text, width_of)
-        case "immediate":
-            return _constant(operand, text, bound)
-    return _Written(None)
-
-
-def _group(operand: Operand, text: str, width_of: WidthOf) -> _Written:
-    if not (text.startswith("{") and text.endswith("}")):
-        return _Written(None)
-    elements = [element.strip() for element in text[1:-1].split(",")]
-    if len(elements) != operand.registers:
-        return _Written(None, f", which are {len(elements)}")
-    if all(element == "_" for element in elements):
-        return _Written(None, ", which leaves nothing")
-    for element in elements:
-        if not (element == "_" and operand.gaps):
-            how, problem = _one(operand, element, width_of, None)
-            if how is None:
-                return _Written(None, problem)
-    return _Written("group")
-
-
-def _one(operand: Operand, text: str, width_of: WidthOf, bound: int | None) -> _Written:
-    """A register, or a constant that stands for one."""
-    if _REGISTER.fullmatch(text) is None:
-        return _constant(operand, text, bound)
-    bits = width_of(text)
-    if bits is None or bits == operand.bits or (operand.wider and 1 < operand.bits < bits):
-        return _Written("register")
-    return _Written(None, f", and {text} has {_bits(bits)}")
-
-
-def _predicate(text: str, width_of: WidthOf) -> _Written:
-    if _REGISTER.fullmatch(text) is None:
-        return _Written(None)
-    bits = width_of(text)
-    return _Written("predicate") if bits in (None, 1) else _Written(None, f", and {text} has {bits} bits")
-
-
-def _place(operand: Operand, text: str, width_of: WidthOf) -> _Written:
-    found = (_ADDRESS if operand.kind == "address" else _PLACE).fullmatch(text)
-    if found is None:
-        return _Written(None)
-    bits, wanted = width_of(found["base"]), operand.bits
-    if bits is None or bits == wanted or (operand.narrow and bits == 32):
-        return _Written(operand.kind)
-    return _Written(None, f", and {found['base']} has {_bits(bits)}")
-
-
-def _constant(operand: Operand, text: str, bound: int | None) -> _Written:
-    if operand.real:
-        legal = bool(operand.constants) and _FRACTION.fullmatch(text) is not None
-        return _Written("constant" if legal else None)
-    value = _integer(text)
-    if value is None or value not in operand.constants:
-        return _Written(None)
-    if bound is not None and value > bound:
-        return _Written(None, f", and {operand.at_most} is {bound}")
-    return _Written("constant")
-
-
-def _integer(text: str) -> int | None:
-    """The value of an integer constant (PTX ISA 4.5.1)."""
-    if _WHOLE.fullmatch(text) is None:
-        return None
-    digits = text.rstrip("U").lstrip("+-")
-    base = (
-        2
-        if digits[:2] in ("0b", "0B")
-        else 16
-        if digits[:2] in ("0x", "0X")
-        else 8
-        if digits[0] == "0"
-        else 10
-    )
-    value = int(digits.removeprefix("0b").removeprefix("0B"), base)
-    return -value if text.startswith("-") else value
-
-
-def _bits(bits: int) -> str:
-    return "one bit" if bits == 1 else f"{bits} bits"
+    return integer(text) if how == "constant" else None

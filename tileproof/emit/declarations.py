@@ -100,7 +100,7 @@ class Declarations:
         for file in self.files.values():
             prefix = f"{names.register(file.tensor.name)}_"
             number = name.removeprefix(prefix)
-            if name.startswith(prefix) and number.isdecimal() and int(number) < file.slots:
+            if name.startswith(prefix) and number in map(str, range(file.slots)):
                 return int(REGISTER_TYPES[file.bits].removeprefix("b"))
         return None
 

@@ -24,7 +24,7 @@ PENDING = frozenset(
 
 _DECLARATION = re.compile(r"\.reg\s+(?P<type>[.\w\s]+?)\s+(?P<names>[\w$%][^;]*);")
 _PLAIN_TYPE = re.compile(r"\.(\w+)")
-_DECLARED = re.compile(r"(?P<name>%?[\w$]+)\s*(?:<\s*(?P<count>[0-9]+)\s*>)?")
+_DECLARED = re.compile(r"(?P<name>%?[\w$]+)\s*(?:<\s*(?P<count>[0-9]{1,9})\s*>)?")
 
 
 class RawReader:
@@ -67,8 +67,9 @@ class RawReader:
         if name in self._single:
             return self._single[name]
         prefix = name.rstrip("0123456789")
+        number = name.removeprefix(prefix)
         bits, count = self._numbered.get(prefix, (None, 0))
-        if bits is not None and int(name[len(prefix) :] or count) < count:
+        if bits is not None and 0 < len(number) < 10 and int(number) < count:
             return bits
         return self._bits_of(name)
 
