@@ -55,6 +55,7 @@ class Operand:
     optional: bool = False
     sink: bool = False
     gaps: bool = False
+    special: bool = False
     second: Second | None = None
 
 
@@ -244,5 +245,6 @@ def _operand(entry: OperandSyntax, quantities: Mapping[str, int], values: Mappin
         optional=entry.optional,
         sink=entry.sink,
         gaps=where(entry.gaps),
+        special=entry.special,
         second=entry.second,
     )

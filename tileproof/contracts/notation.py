@@ -49,6 +49,9 @@ def in_words(operand: Operand) -> str:
             legal.append("an address in brackets, as in [%rd0+16], of " + _address_width(operand))
         case "name":
             legal.append(f"a register of {operand.bits} bits or a variable, perhaps with an offset")
+        case "tensor":
+            coordinates = ", ".join(f"%c{index}" for index in range(operand.registers))
+            legal.append(f"a tensor map and its coordinates, as in [%rd0, {{{coordinates}}}]")
         case "sink":
             legal.append("the sink _")
         case "immediate":
@@ -57,7 +60,9 @@ def in_words(operand: Operand) -> str:
         legal = [f"{legal[0]}{', or _,' * operand.sink} with '|' and a predicate after it"]
     elif operand.second:
         legal[0] += ", perhaps with '|' and a predicate after it,"
-    if operand.constants and not operand.braced:
+    if operand.special:
+        legal.append("a special register")
+    if operand.constants and operand.kind != "tensor" and not operand.braced:
         legal.append(_constants(operand))
     if operand.sink and operand.second != "required":
         legal.append("the sink _")
@@ -93,7 +98,7 @@ def _covers(instruction: Instruction, conditions: list[Condition]) -> bool:
 
 
 def _operand(operand: OperandSyntax | Operand) -> str:
-    text = f"[{operand.name}]" if operand.kind == "address" else operand.name
+    text = f"[{operand.name}]" if operand.kind in ("address", "tensor") else operand.name
     if operand.second:
         text += "|p" if operand.second == "required" else "{|p}"
     return f"{{!}}{text}" if operand.negatable else text

@@ -17,7 +17,7 @@ from tileproof.contracts.architectures import PtxVersion, Targets
 Value = str | int | None
 Condition = Mapping[str, tuple[Value, ...]]
 
-Kind = Literal["registers", "predicate", "address", "immediate", "name", "sink"]
+Kind = Literal["registers", "predicate", "address", "immediate", "name", "tensor", "sink"]
 Second = Literal["required", "optional"]
 Constants = range | tuple[int, ...]
 
@@ -83,11 +83,13 @@ class OperandSyntax:
     - address: `[a]`, of 64 bits; where `narrow` holds, 32 are legal too.
     - immediate: a constant.
     - name: an address without brackets: a register, or a variable with an optional offset (PTX ISA 6.4).
+    - tensor: `[a, {c0, c1}]`, a 64-bit address of a tensor map with `registers` coordinates of `bits` each.
     - sink: `_` and nothing else.
 
     `constants` are those that may be written (PTX ISA 4.5), none by default, at most the constant that stands
     for the operand `at_most`. An `optional` operand may be left out, `_` may stand for one with `sink` and,
-    where `gaps` holds, for registers in braces. `second` says whether `|` and a predicate follow it.
+    where `gaps` holds, for registers in braces. A `special` register, `%tid.x`, may be read where it says so (PTX
+    ISA 10). `second` says whether `|` and a predicate follow it.
     """
 
     name: str
@@ -106,6 +108,7 @@ class OperandSyntax:
     optional: bool = False
     sink: bool = False
     gaps: Condition | None = None
+    special: bool = False
     second: Second | None = None
 
 
@@ -114,7 +117,7 @@ class Instruction:
     """All spellings of one mnemonic, and where the PTX ISA has them; `subsections` select the exceptions.
 
     `usage` and `usage_availability` are about a whole statement: their conditions may name operands too, whose
-    value is how one is written: "register", "group", "constant", "predicate", "address", "name" or "_"; None
+    value is how one is written: "register", "group", "constant", "predicate", "address", "name", "tensor" or "_"; None
     if it is left out.
     """
 

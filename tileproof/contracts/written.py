@@ -21,6 +21,8 @@ _REGISTER = re.compile(NAME, re.ASCII)
 _WHOLE = re.compile(_INTEGER, re.ASCII)
 _FRACTION = re.compile(_REAL, re.ASCII)
 _ADDRESS = re.compile(rf"\[\s*(?P<base>{NAME}){_OFFSET}\s*\]", re.ASCII)
+_TENSOR = re.compile(rf"\[\s*(?P<base>{NAME})\s*,\s*(?P<group>\{{[^{{}}]*\}})\s*\]", re.ASCII)
+_SPECIAL = re.compile(r"%[a-z]\w*\.[xyzw]", re.ASCII)
 _PLACE = re.compile(rf"(?P<base>{NAME}){_OFFSET}", re.ASCII)
 _PAIR = re.compile(r"(?P<first>[^|]*?)\s*\|\s*(?P<second>[^|]*)", re.ASCII)
 LONGEST = 72
@@ -56,8 +58,13 @@ def written(operand: Operand, text: str, width_of: WidthOf, bound: int | None) -
             return _one(operand, text, width_of, bound)
         case "predicate":
             return _predicate(text.removeprefix("!") if operand.negatable else text, width_of)
-        case "address" | "name":
-            return _place(operand, text, width_of)
+        case "address":
+            return _place(operand, _ADDRESS.fullmatch(text), width_of)
+        case "name":
+            place = _place(operand, _PLACE.fullmatch(text), width_of)
+            return place if place.how or place.problem else _one(operand, text, width_of, bound)
+        case "tensor":
+            return _tensor(operand, text, width_of)
         case "immediate":
             return _constant(operand, text, bound)
     return Written(None)
@@ -81,6 +88,8 @@ def _group(operand: Operand, text: str, width_of: WidthOf) -> Written:
 
 def _one(operand: Operand, text: str, width_of: WidthOf, bound: int | None) -> Written:
     """A register, or a constant that stands for one."""
+    if operand.special and _SPECIAL.fullmatch(text) is not None:
+        return Written("register")
     if _REGISTER.fullmatch(text) is None:
         return _constant(operand, text, bound)
     bits = width_of(text)
@@ -96,8 +105,18 @@ def _predicate(text: str, width_of: WidthOf) -> Written:
     return Written("predicate") if bits in (None, 1) else Written(None, f", and {text} has {bits} bits")
 
 
-def _place(operand: Operand, text: str, width_of: WidthOf) -> Written:
-    found = (_ADDRESS if operand.kind == "address" else _PLACE).fullmatch(text)
+def _tensor(operand: Operand, text: str, width_of: WidthOf) -> Written:
+    found = _TENSOR.fullmatch(text)
+    if found is None:
+        return Written(None)
+    bits = width_of(found["base"])
+    if bits is not None and bits != 64:
+        return Written(None, f", and {found['base']} has {_bits(bits)}")
+    coordinates = _group(operand, found["group"], width_of)
+    return coordinates if coordinates.how is None else Written("tensor")
+
+
+def _place(operand: Operand, found: re.Match[str] | None, width_of: WidthOf) -> Written:
     if found is None:
         return Written(None)
     bits, wanted = width_of(found["base"]), operand.bits
