@@ -181,15 +181,25 @@ def explain(
         str | None, typer.Argument(help="A full opcode such as ld.global.v4.b32, or a mnemonic such as ld.")
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Write the catalogue as Markdown.")] = False,
+    instructions: Annotated[
+        bool, typer.Option("--instructions", help="Only the instructions, also those without a contract.")
+    ] = False,
 ) -> None:
     """Show the contract of an opcode; without one, every instruction and obligation."""
-    if markdown and opcode is not None:
-        raise typer.BadParameter("--markdown writes the whole catalogue; leave the opcode out")
+    if (markdown or instructions) and opcode is not None:
+        raise typer.BadParameter(
+            "--markdown and --instructions are about the whole catalogue; leave the opcode out"
+        )
     with _ended_well():
         from tileproof.report import explain as explaining
+        from tileproof.report import instruction_page
 
-        if markdown:
+        if markdown and instructions:
+            typer.echo(instruction_page.instructions_markdown(), nl=False)
+        elif markdown:
             typer.echo(explaining.catalogue_markdown(), nl=False)
+        elif instructions:
+            _show_sections(instruction_page.instruction_list())
         else:
             _show_sections(explaining.catalogue() if opcode is None else explaining.explain(opcode))
 

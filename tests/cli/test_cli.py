@@ -138,6 +138,7 @@ USAGE = [
     ["emit", REFUTED, REFUTED],
     ["explain", "ld", "st"],
     ["explain", "--markdown", "ld"],
+    ["explain", "--instructions", "ld"],
     ["doctor", "now"],
 ]
 
@@ -208,6 +209,8 @@ def test_explain() -> None:
     assert "laneid = 4*row + word" in run("explain", "ldmatrix.sync.aligned.m8n8.x1.shared.b16").stdout
     assert "ld.aligned" in run("explain").stdout
     assert run("explain", "--markdown").stdout.startswith("# Obligations\n")
+    assert run("explain", "--instructions", "--markdown").stdout.startswith("# Instructions\n")
+    assert run("explain", "--instructions").stdout.startswith("Instructions\n")
     result = run("explain", "ld.global.v3.b32")
     assert result.exit_code == 2
     assert result.stderr.startswith(

@@ -14,7 +14,8 @@ from tileproof.contracts.grammar import enumerate_spellings, resolve, table
 from tileproof.contracts.syntax import Instruction
 from tileproof.errors import OpcodeError
 from tileproof.report.catalogue import all_entries, entries, exemplars, unsupported_reason
-from tileproof.report.explain import catalogue, catalogue_markdown, explain
+from tileproof.report.explain import RAW_ONLY, catalogue, catalogue_markdown, explain
+from tileproof.report.instruction_page import instruction_list, instructions_markdown
 from tileproof.report.sections import Section, sections_text, sections_view
 
 ROOT = Path(__file__).parents[2]
@@ -23,10 +24,12 @@ OPCODES = [
     "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16",
     "st.global.L2::cache_hint.v4.b32",
     "ld.v2.b32",
+    "cp.async.cg.shared.global.L2::cache_hint",
+    "fence.acq_rel.gpu",
 ]
 
 
-@pytest.mark.parametrize("opcode", [*OPCODES, "stmatrix"])
+@pytest.mark.parametrize("opcode", [*OPCODES, "stmatrix", "mbarrier.arrive", "cp.async.wait_all"])
 def test_an_opcode_or_a_mnemonic(opcode: str, snapshot: SnapshotAssertion) -> None:
     assert sections_text(explain(opcode)) == snapshot
 
@@ -87,6 +90,39 @@ def test_a_form_without_a_contract_says_why() -> None:
 def test_the_page_of_obligations_is_fresh() -> None:
     """``tileproof explain --markdown > docs/obligations.md`` writes it anew."""
     assert (ROOT / "docs/obligations.md").read_text(encoding="utf-8") == catalogue_markdown()
+
+
+def test_the_page_of_instructions_is_fresh() -> None:
+    """``tileproof explain --instructions --markdown > docs/instructions.md`` writes it anew."""
+    assert (ROOT / "docs/instructions.md").read_text(encoding="utf-8") == instructions_markdown()
+
+
+@pytest.mark.parametrize("instruction", table(), ids=lambda i: i.mnemonic)
+def test_the_page_of_instructions_has_each_with_its_section(instruction: Instruction) -> None:
+    row = next(
+        line
+        for line in instructions_markdown().splitlines()
+        if line.startswith(f"| `{instruction.mnemonic}` |")
+    )
+    assert row.endswith(
+        f"| {instruction.section} | {'contract, raw' if instruction.mnemonic in load() else 'raw'} |"
+    )
+
+
+def test_the_brief_list_has_every_instruction() -> None:
+    (section,) = instruction_list()
+    assert [row[0] for row in section.rows] == [i.mnemonic for i in table()]
+
+
+@pytest.mark.parametrize("instruction", table(), ids=lambda i: i.mnemonic)
+def test_every_instruction_and_a_form_of_it_can_be_shown(instruction: Instruction) -> None:
+    form = next(enumerate_spellings(instruction.mnemonic))
+    for sections in (explain(instruction.mnemonic), explain(form)):
+        assert all(section.rows for section in sections)
+        assert sections_text(sections)
+        sections_view(sections)
+        raw_only = any(row == (RAW_ONLY,) for row in sections[0].rows)
+        assert raw_only == (instruction.mnemonic not in load())
 
 
 def test_the_catalogue_has_every_instruction() -> None:

@@ -6,7 +6,7 @@ Qualifiers are counted from 1, the mnemonic not included.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import SequenceMatcher
+from difflib import SequenceMatcher, get_close_matches
 
 from tileproof.contracts.legality import continuations
 from tileproof.contracts.syntax import Instruction, Requires, Value
@@ -14,15 +14,22 @@ from tileproof.contracts.syntax import Instruction, Requires, Value
 
 def unknown_instruction(spelling: str, mnemonics: Sequence[str]) -> str:
     """For a spelling that begins with no known mnemonic."""
-    known = f"Known instructions: {', '.join(mnemonics)}."
     if not spelling or any(character.isspace() for character in spelling):
         return (
             f"{spelling!r} is not an opcode: write a mnemonic and its qualifiers, separated by dots, without "
-            f"predicate or operands. {known}"
+            "predicate or operands"
         )
     name = spelling.split(".", maxsplit=1)[0]
-    advice = _suggestion(name, mnemonics, "")
-    return f"{spelling!r}: there is no instruction {name!r} in the table{advice} {known}"
+    near = get_close_matches(name, {m.split(".", maxsplit=1)[0] for m in mnemonics}, 3)
+    # Of a family, `mbarrier`, the members are near: `mbarrier.arrive`.
+    members = [m for m in mnemonics if m.startswith(f"{name}.")]
+    if members:
+        near = get_close_matches(spelling, members, 3, 0.0)
+    advice = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
+    return (
+        f"{spelling!r}: there is no instruction {name!r} in the table{advice} "
+        "`tileproof explain` lists those that are."
+    )
 
 
 def misspelling(spelling: str, instruction: Instruction, tokens: Sequence[str]) -> str:

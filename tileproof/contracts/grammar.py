@@ -10,7 +10,7 @@ order, equal forms have equal spellings. Nothing here is specific to an instruct
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
@@ -20,7 +20,16 @@ from tileproof.contracts import diagnosis
 from tileproof.contracts.architectures import PtxVersion, architecture
 from tileproof.contracts.instructions import TABLE
 from tileproof.contracts.legality import amount, breaks, holds, spellings
-from tileproof.contracts.syntax import Instruction, Since, Value
+from tileproof.contracts.syntax import (
+    Condition,
+    Constants,
+    Instruction,
+    Kind,
+    OperandSyntax,
+    Second,
+    Since,
+    Value,
+)
 from tileproof.errors import OpcodeError
 
 Placement = tuple[int | None, ...]
@@ -29,14 +38,25 @@ Placement = tuple[int | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """One operand of a form: registers per thread, bits per register, whether they are written `{%r0}`."""
+    """One operand of a form: what `OperandSyntax` says of it, with every condition decided."""
 
     name: str
-    kind: Literal["registers", "address"]
+    kind: Kind
     access: Literal["read", "written"]
     registers: int
     bits: int
-    braced: bool
+    braced: bool = False
+    wider: bool = False
+    real: bool = False
+    negatable: bool = False
+    narrow: bool = False
+    constants: Constants = ()
+    at_most: str | None = None
+    optional: bool = False
+    sink: bool = False
+    gaps: bool = False
+    special: bool = False
+    second: Second | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +90,7 @@ class Form:
 
     def unsupported_reason(self, arch: str) -> str | None:
         """Why a target lacks this form, or None. Raises `CallError` for what is no target."""
-        target = architecture(arch)
-        for need in self.needs:
-            if not need.targets.include(target):
-                return (
-                    f"{self.spelling}: for {need.what or self.mnemonic} the target must be {need.targets}, "
-                    f"and it is {arch} (PTX ISA {self.section})"
-                )
-        return None
+        return unmet(self, self.needs, arch)
 
     def ptx_version_on(self, arch: str) -> PtxVersion:
         """The oldest `.version` of a module for `arch` that holds this form. Raises `CallError` as above."""
@@ -88,6 +101,18 @@ class Form:
 
     def __reduce__(self) -> tuple[Callable[[str], Form], tuple[str]]:
         return resolve, (self.spelling,)
+
+
+def unmet(form: Form, needs: Iterable[Since], arch: str) -> str | None:
+    """Why a target lacks something that a form needs, or None. Raises `CallError` for what is no target."""
+    target = architecture(arch)
+    for need in needs:
+        if not need.targets.include(target):
+            return (
+                f"{form.spelling}: for {need.what or form.mnemonic} the target must be {need.targets}, "
+                f"and it is {arch} (PTX ISA {form.section})"
+            )
+    return None
 
 
 def table() -> tuple[Instruction, ...]:
@@ -117,7 +142,7 @@ def _resolve(spelling: str) -> Form:
         values: dict[str, Value] = {**qualifiers, **quantities}
         broken = next((rule for rule in instruction.rules if breaks(rule, values)), None)
         if broken is None:
-            return _form(spelling, instruction, qualifiers, quantities, values)
+            return unchecked_form(instruction, qualifiers)
         problem = problem or diagnosis.broken_rule(spelling, instruction, places, values, broken)
     raise OpcodeError(problem or diagnosis.misspelling(spelling, instruction, tokens))
 
@@ -133,13 +158,28 @@ def enumerate_spellings(mnemonic: str) -> Iterator[str]:
 _BY_MNEMONIC: Mapping[str, Instruction] = MappingProxyType({entry.mnemonic: entry for entry in TABLE})
 
 
+def mnemonic_of(spelling: str, mnemonics: Container[str]) -> str | None:
+    """The longest of the mnemonics that begins a spelling, if any."""
+    words = spelling.split(".")
+    beginnings = (".".join(words[:length]) for length in range(len(words), 0, -1))
+    return next((beginning for beginning in beginnings if beginning in mnemonics), None)
+
+
+def knows(mnemonic: str) -> bool:
+    """Whether the table has an instruction of this mnemonic."""
+    return mnemonic in _BY_MNEMONIC
+
+
+def instruction_of(form: Form) -> Instruction:
+    """The record that a form was read against."""
+    return _BY_MNEMONIC[form.mnemonic]
+
+
 def _split(spelling: str) -> tuple[Instruction, list[str]]:
     """The instruction with the longest mnemonic that begins the spelling, and the tokens after it."""
-    words = spelling.split(".")
-    for length in range(len(words), 0, -1):
-        instruction = _BY_MNEMONIC.get(".".join(words[:length]))
-        if instruction is not None:
-            return instruction, words[length:]
+    mnemonic = mnemonic_of(spelling, _BY_MNEMONIC)
+    if mnemonic is not None:
+        return _BY_MNEMONIC[mnemonic], spelling.removeprefix(mnemonic).split(".")[1:]
     raise OpcodeError(diagnosis.unknown_instruction(spelling, tuple(_BY_MNEMONIC)))
 
 
@@ -160,29 +200,18 @@ def _placements(
             yield (None, *rest)
 
 
-def _form(
-    spelling: str,
-    instruction: Instruction,
-    qualifiers: Mapping[str, str | None],
-    quantities: Mapping[str, int],
-    values: Mapping[str, Value],
-) -> Form:
+def unchecked_form(instruction: Instruction, qualifiers: Mapping[str, str | None]) -> Form:
+    """What qualifiers in the slots of an instruction spell, whether or not its rules allow them together."""
+    quantities = {entry.name: amount(entry, qualifiers) for entry in instruction.quantities}
+    values: dict[str, Value] = {**qualifiers, **quantities}
+    filled = (qualifiers[slot.name] for slot in instruction.slots)
     needs = tuple(entry for entry in instruction.availability if holds(entry.when, values))
     operands = tuple(
-        Operand(
-            name=entry.name,
-            kind=entry.kind,
-            access=entry.access,
-            registers=quantities[entry.registers] if isinstance(entry.registers, str) else entry.registers,
-            bits=quantities[entry.bits] if isinstance(entry.bits, str) else entry.bits,
-            braced=entry.braced is not None and holds(entry.braced, values),
-        )
-        for entry in instruction.operands
-        if holds(entry.when, values)
+        _operand(entry, quantities, values) for entry in instruction.operands if holds(entry.when, values)
     )
     subsections = (section for when, section in instruction.subsections if holds(when, values))
     return Form(
-        spelling=spelling,
+        spelling=".".join((instruction.mnemonic, *(token for token in filled if token is not None))),
         mnemonic=instruction.mnemonic,
         qualifiers=MappingProxyType(qualifiers),
         quantities=MappingProxyType(quantities),
@@ -190,4 +219,32 @@ def _form(
         ptx_version=max(entry.ptx for entry in needs),
         section=next(subsections, instruction.section),
         needs=needs,
+    )
+
+
+def _operand(entry: OperandSyntax, quantities: Mapping[str, int], values: Mapping[str, Value]) -> Operand:
+    def where(condition: Condition | None) -> bool:
+        return condition is not None and holds(condition, values)
+
+    def number(given: str | int) -> int:
+        return quantities[given] if isinstance(given, str) else given
+
+    return Operand(
+        entry.name,
+        entry.kind,
+        entry.access,
+        number(entry.registers),
+        number(entry.bits),
+        braced=where(entry.braced),
+        wider=entry.wider,
+        real=where(entry.real),
+        negatable=entry.negatable,
+        narrow=where(entry.narrow),
+        constants=entry.constants,
+        at_most=entry.at_most,
+        optional=entry.optional,
+        sink=entry.sink,
+        gaps=where(entry.gaps),
+        special=entry.special,
+        second=entry.second,
     )

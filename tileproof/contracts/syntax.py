@@ -17,7 +17,13 @@ from tileproof.contracts.architectures import PtxVersion, Targets
 Value = str | int | None
 Condition = Mapping[str, tuple[Value, ...]]
 
+Kind = Literal["registers", "predicate", "address", "immediate", "name", "tensor", "sink"]
+Second = Literal["required", "optional"]
+Constants = range | tuple[int, ...]
+
 ALWAYS: Condition = {}
+ANY: Constants = range(-(1 << 63), 1 << 64)
+"""Every constant: integers have 64 bits, signed or unsigned (PTX ISA 4.5.1)."""
 EVERYWHERE = Targets(minimum=0)
 
 
@@ -68,22 +74,52 @@ class Since:
 class OperandSyntax:
     """One operand, in the order of the PTX text. It exists where `when` holds.
 
-    `registers` (how many, per thread) and `bits` (of each) are a number or the name of a quantity. A wider
-    register is legal too (PTX ISA 9.4.1). Registers stand in braces where `braced` holds, even a single one.
+    A field that is a condition says where its fact holds; None is nowhere. `kind`:
+
+    - registers: `registers` of them per thread, `bits` each; a number or the name of a quantity. They stand in
+      braces where `braced` holds, even a single one. `wider` registers are legal too (PTX ISA 9.4.1 has that
+      for ld, st and cvt only). `real`: constants are floating-point literals, otherwise integers.
+    - predicate: a register of one bit, negated as `!%p` if `negatable`.
+    - address: `[a]`, of 64 bits; where `narrow` holds, 32 are legal too.
+    - immediate: a constant.
+    - name: an address without brackets: a register, or a variable with an optional offset (PTX ISA 6.4).
+    - tensor: `[a, {c0, c1}]`, a 64-bit address of a tensor map with `registers` coordinates of `bits` each.
+    - sink: `_` and nothing else.
+
+    `constants` are those that may be written (PTX ISA 4.5), none by default, at most the constant that stands
+    for the operand `at_most`. An `optional` operand may be left out, `_` may stand for one with `sink` and,
+    where `gaps` holds, for registers in braces. A `special` register, `%tid.x`, may be read where it says so (PTX
+    ISA 10). `second` says whether `|` and a predicate follow it.
     """
 
     name: str
-    kind: Literal["registers", "address"]
+    kind: Kind
     access: Literal["read", "written"]
     registers: str | int = 1
     bits: str | int = 64
     braced: Condition | None = None
     when: Condition = field(default_factory=dict)
+    wider: bool = False
+    real: Condition | None = None
+    negatable: bool = False
+    narrow: Condition | None = None
+    constants: Constants = ()
+    at_most: str | None = None
+    optional: bool = False
+    sink: bool = False
+    gaps: Condition | None = None
+    special: bool = False
+    second: Second | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instruction:
-    """All spellings of one mnemonic, and where the PTX ISA has them; `subsections` select the exceptions."""
+    """All spellings of one mnemonic, and where the PTX ISA has them; `subsections` select the exceptions.
+
+    `usage` and `usage_availability` are about a whole statement: their conditions may name operands too, whose
+    value is how one is written: "register", "group", "constant", "predicate", "address", "name", "tensor" or "_"; None
+    if it is left out.
+    """
 
     mnemonic: str
     section: str
@@ -94,3 +130,5 @@ class Instruction:
     rules: tuple[Requires, ...] = ()
     availability: tuple[Since, ...] = ()
     subsections: tuple[tuple[Condition, str], ...] = ()
+    usage: tuple[Requires, ...] = ()
+    usage_availability: tuple[Since, ...] = ()

@@ -95,6 +95,15 @@ class Declarations:
         self.files[made.storage] = file
         return file
 
+    def register_bits(self, name: str) -> int | None:
+        """The bits of the PTX register of a slot, None for any other name."""
+        for file in self.files.values():
+            prefix = f"{names.register(file.tensor.name)}_"
+            number = name.removeprefix(prefix)
+            if name.startswith(prefix) and number in map(str, range(file.slots)):
+                return int(REGISTER_TYPES[file.bits].removeprefix("b"))
+        return None
+
     def knows(self, storage: Storage) -> bool:
         tensors = (t for t in (*self.parameters, *self.variables) if isinstance(t, Tensor))
         return storage in self.files or any(t.storage is storage for t in tensors)

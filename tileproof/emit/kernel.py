@@ -19,7 +19,6 @@ A kernel holds what its author writes, in that order: no barrier, election or wa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,7 +29,8 @@ from tileproof.emit.blocks import Blocks
 from tileproof.emit.declarations import Declarations, Shape
 from tileproof.emit.module import lacking, module_text
 from tileproof.emit.plan import Plan, Slots, lowerable, plan
-from tileproof.emit.statements import Apply, Definition, Fill, Loop, Raw, When, calls
+from tileproof.emit.raw import RawReader
+from tileproof.emit.statements import Apply, Definition, Fill, Loop, When, calls
 from tileproof.errors import CallError, EmissionError
 from tileproof.layouts.bounds import bounds
 from tileproof.layouts.index import Index, IndexLike, Relation, as_index, as_relation, leaf
@@ -54,16 +54,12 @@ if TYPE_CHECKING:
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
 """The first of these that has all of a kernel's instructions is its default."""
 
-INSTRUCTION = re.compile(r"(?:@!?%\S+\s+)?(?P<opcode>[A-Za-z_](?:[\w.]|::)*)(?:\s[^;]*)?;")
-DECLARATION = re.compile(r"\.reg\s[^;]+;")
-CONTROL_FLOW = frozenset(("bra", "brx", "call", "exit", "ret", "trap"))
-
 
 class Kernel:
     """A kernel under construction.
 
     ``block`` and ``cluster`` are extents in x, y, z order. ``ptx_version`` is the least ``.version`` of the
-    module, for raw instructions that need a later one than the proven calls do.
+    module; what the proven calls and the raw instructions need counts by itself.
     """
 
     def __init__(
@@ -79,6 +75,7 @@ class Kernel:
         self._launch = Launch.of(block, cluster)
         self._ptx_version = ptx_version
         self._blocks = Blocks()
+        self._raw = RawReader(self._declared.register_bits)
 
     # Declarations.
 
@@ -235,20 +232,12 @@ class Kernel:
     def raw(self, text: str) -> None:
         """Add one instruction, or a ``.reg`` declaration, as it is; no proof knows what it does.
 
-        Control flow is refused: which threads reach a call is proved from :meth:`when` and :meth:`loop`.
+        It is held against the instruction table: its opcode, its operands, and the widths of the registers
+        that the kernel or a ``.reg`` declares. Raises :class:`OpcodeError` or :class:`CallError` with what
+        would be legal. Control flow is refused: which threads reach a call is proved from :meth:`when` and
+        :meth:`loop`.
         """
-        statement = text.strip()
-        found = INSTRUCTION.fullmatch(statement)
-        if "//" in statement or "/*" in statement or not (found or DECLARATION.fullmatch(statement)):
-            raise CallError(
-                "raw takes one PTX instruction with its semicolon and no comment, as in 'bar.sync 0;'; "
-                f"got {text!r}"
-            )
-        if found and found["opcode"].split(".")[0] in CONTROL_FLOW:
-            raise CallError(
-                f"raw takes no control flow, which no proof would see: use when or loop for {text!r}"
-            )
-        self._blocks.add(Raw(statement))
+        self._blocks.add(self._raw.read(text))
 
     def assume(self, relation: Relation) -> None:
         """Vouch for a relation, from here to the end of the block.

@@ -5,12 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tileproof.contracts.architectures import PtxVersion, architecture
+from tileproof.contracts.grammar import Form
+from tileproof.contracts.statement import Statement
 from tileproof.emit import names
 from tileproof.emit.code import INDENT, Code
 from tileproof.emit.fragment import summary, write
 from tileproof.emit.lower import Lowering, width_of
 from tileproof.emit.registers import REGISTER_TYPES, Register, base_register, symbol_register
-from tileproof.emit.statements import Apply, Body, Definition, Fill, Loop, Raw, When, calls, loops
+from tileproof.emit.statements import (
+    Apply,
+    Body,
+    Definition,
+    Fill,
+    Loop,
+    Raw,
+    When,
+    calls,
+    loops,
+    raw_statements,
+)
 from tileproof.errors import EmissionError
 from tileproof.layouts.index import Index, Relation, negate
 from tileproof.layouts.leaf import Leaf
@@ -64,8 +77,10 @@ def _extents(extents: tuple[int, int, int]) -> str:
 
 def lacking(kernel: Definition, arch: str) -> str | None:
     """Why the architecture cannot run the kernel, or ``None``."""
-    for planned in calls(kernel.body):
-        reason = planned.report.call.form.unsupported_reason(arch)
+    forms = [planned.report.call.form for planned in calls(kernel.body)]
+    instructions: list[Form | Statement] = [*forms, *raw_statements(kernel.body)]
+    for instruction in instructions:
+        reason = instruction.unsupported_reason(arch)
         if reason is not None:
             return reason
     if kernel.launch.cluster and architecture(arch).number < CLUSTERS[1]:
@@ -76,6 +91,7 @@ def lacking(kernel: Definition, arch: str) -> str | None:
 def _version(kernel: Definition, arch: str) -> PtxVersion:
     """The oldest ``.version`` that has all that the kernel uses."""
     versions = [planned.report.call.form.ptx_version_on(arch) for planned in calls(kernel.body)]
+    versions += [statement.ptx_version_on(arch) for statement in raw_statements(kernel.body)]
     versions += [CLUSTERS[0]] if kernel.launch.cluster else []
     versions += [WIDE_REGISTERS] if any(file.bits == 128 for file in kernel.registers) else []
     return max(architecture(arch).ptx_version, kernel.ptx_version, *versions)

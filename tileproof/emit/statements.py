@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tileproof.contracts.architectures import PtxVersion
 from tileproof.contracts.launch import Launch
+from tileproof.contracts.statement import Statement as TableStatement
 from tileproof.emit.plan import Plan
 from tileproof.layouts.index import Index, Relation
 from tileproof.layouts.leaf import Leaf
@@ -32,9 +33,13 @@ class Fill:
 
 @dataclass(frozen=True)
 class Raw:
-    """An instruction or a ``.reg`` declaration as its author wrote it."""
+    """An instruction or a ``.reg`` declaration as its author wrote it.
+
+    ``statement`` is how the instruction table reads it, if it is an instruction that the table knows.
+    """
 
     text: str
+    statement: TableStatement | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +102,15 @@ def calls(body: Body) -> Iterator[Plan]:
             yield statement.plan
         elif isinstance(statement, When | Loop):
             yield from calls(statement.body)
+
+
+def raw_statements(body: Body) -> Iterator[TableStatement]:
+    """The raw instructions that the instruction table knows, in the order of the text."""
+    for statement in body:
+        if isinstance(statement, Raw) and statement.statement is not None:
+            yield statement.statement
+        elif isinstance(statement, When | Loop):
+            yield from raw_statements(statement.body)
 
 
 def loops(body: Body) -> Iterator[Loop]:

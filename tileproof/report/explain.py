@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from tileproof.contracts.architectures import ARCHITECTURES
 from tileproof.contracts.families import Family, load
 from tileproof.contracts.family import ewise
-from tileproof.contracts.grammar import Form, resolve, table
+from tileproof.contracts.grammar import Form, Operand, resolve, table
 from tileproof.contracts.launch import SCOPES
+from tileproof.contracts.notation import in_words, syntax_line
 from tileproof.contracts.syntax import Instruction
 from tileproof.report.catalogue import (
     Entry,
@@ -18,10 +19,13 @@ from tileproof.report.catalogue import (
     natural_scope,
     unsupported_reason,
 )
+from tileproof.report.instruction_page import availability, instruction_list
 from tileproof.report.sections import Section
 from tileproof.scalars.operations import OPERATIONS
 
 EWISE_SUMMARY = "compute a typed scalar function of registers, coordinate by coordinate"
+
+RAW_ONLY = "no contract; it may be written raw in a kernel"
 
 
 def explain(opcode: str) -> list[Section]:
@@ -40,16 +44,8 @@ def explain(opcode: str) -> list[Section]:
 
 def catalogue() -> list[Section]:
     """Every instruction, and every obligation by id."""
-    rows = tuple(
-        (
-            i.mnemonic,
-            "contract" if i.mnemonic in load() else "no contract",
-            f"{i.summary} (PTX ISA {i.section})",
-        )
-        for i in table()
-    )
     return [
-        Section("Instructions", rows),
+        *instruction_list(),
         *(
             _obligations(f"Obligations of {i.mnemonic}", all_entries(i.mnemonic))
             for i in table()
@@ -105,13 +101,15 @@ def _instruction(instruction: Instruction) -> list[Section]:
         (s.says, "" if s.mandatory else "optional", " ".join(f".{token}" for token in s.tokens))
         for s in instruction.slots
     )
-    sections = [
-        Section(instruction.mnemonic, ((f"{instruction.summary} (PTX ISA {instruction.section})",),)),
-        Section("Qualifiers, in this order", slots),
-    ]
-    reasons = tuple((reason,) for reason in dict.fromkeys(rule.because for rule in instruction.rules))
-    sections += [Section("Rules", reasons)] if reasons else []
     family = load().get(instruction.mnemonic)
+    head = [f"{instruction.summary} (PTX ISA {instruction.section})", syntax_line(instruction)]
+    head += [] if family else [RAW_ONLY]
+    sections = [Section(instruction.mnemonic, tuple((line,) for line in head))]
+    sections += [Section("Qualifiers, in this order", slots)] if slots else []
+    rules = (*instruction.rules, *instruction.usage)
+    reasons = tuple((reason,) for reason in dict.fromkeys(rule.because for rule in rules))
+    sections += [Section("Rules", reasons)] if reasons else []
+    sections.append(availability(instruction))
     if family is None:
         return sections
     return [
@@ -123,13 +121,14 @@ def _instruction(instruction: Instruction) -> list[Section]:
 
 def _form(form: Form, instruction: Instruction) -> list[Section]:
     head = [(f"{instruction.summary} (PTX ISA {form.section})",)]
+    family = load().get(form.mnemonic)
     reason = unsupported_reason(form)
     if reason is not None:
-        head.append((f"no contract: {reason}",))
+        head.append((f"no contract: {reason}" if family else RAW_ONLY,))
     sections = [Section(form.spelling, tuple(head)), _availability(form)]
-    family = load().get(form.mnemonic)
     if family is None or reason is not None:
-        return [*sections, Section("Operands, in PTX order", tuple(_operands(form, None)))]
+        rows = tuple(_operands(form, None))
+        return [*sections, *([Section("Operands, in PTX order", rows)] if rows else [])]
     every = entries(form)
     owners = tuple(dict.fromkeys((_formula(e), e.sentence) for e in every if e.owner and e.needed))
     return [
@@ -157,11 +156,9 @@ def _operands(form: Form, family: Family | None) -> Sequence[tuple[str, ...]]:
     sample = () if family is None else family.sample(form)
     rows = []
     for position, operand in enumerate(form.operands):
-        if operand.kind == "registers":
-            count = "1 register" if operand.registers == 1 else f"{operand.registers} registers"
-            what = f"{count} of {operand.bits} bits per thread{', in braces' if operand.braced else ''}"
-        else:
-            what = "an address"
+        what = in_words(operand) if family is None else _held(operand)
+        if operand.optional:
+            what += "; may be left out"
         suffix = ""
         if position < len(sample):
             view = sample[position].as_view()
@@ -169,6 +166,18 @@ def _operands(form: Form, family: Family | None) -> Sequence[tuple[str, ...]]:
             suffix = f"suffix {view.extents[1:]} of {view.bits}-bit elements in {view.tensor.space}"
         rows.append((operand.name, operand.access, what, suffix))
     return rows
+
+
+def _held(operand: Operand) -> str:
+    """What a proven operand is in each thread."""
+    match operand.kind:
+        case "registers":
+            count = "1 register" if operand.registers == 1 else f"{operand.registers} registers"
+            return f"{count} of {operand.bits} bits per thread{', in braces' if operand.braced else ''}"
+        case "address":
+            return "an address"
+        case _:
+            return in_words(operand)
 
 
 def _groups(form: Form, family: Family) -> Sequence[tuple[str, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tileproof.contracts.architectures import Targets
 from tileproof.contracts.syntax import (
     ALWAYS,
+    Condition,
     Instruction,
     OperandSyntax,
     Quantity,
@@ -30,6 +31,7 @@ _NUM = Slot("num", "number of matrices", ("x1", "x2", "x4"), mandatory=True)
 _TRANS = Slot("trans", ".trans qualifier", ("trans",))
 # Only the executing CTA's own shared memory is reached, so there is no .shared::cluster.
 _SPACE = Slot("space", "state space", ("shared", "shared::cta"))
+_IS_SHARED: Condition = {"space": _SPACE.tokens}
 
 _QUANTITIES = (
     Quantity("matrices", "number of matrices", {"num": _COUNT}),
@@ -52,7 +54,7 @@ LDMATRIX = Instruction(
     ),
     operands=(
         OperandSyntax("r", "registers", "written", "registers", 32, braced=ALWAYS),
-        OperandSyntax("p", "address", "read"),
+        OperandSyntax("p", "address", "read", narrow=_IS_SHARED),
     ),
     quantities=_QUANTITIES,
     rules=(
@@ -88,7 +90,7 @@ STMATRIX = Instruction(
         Slot("type", "element type", ("b16", "b8"), mandatory=True),
     ),
     operands=(
-        OperandSyntax("p", "address", "written"),
+        OperandSyntax("p", "address", "written", narrow=_IS_SHARED),
         OperandSyntax("r", "registers", "read", "registers", 32, braced=ALWAYS),
     ),
     quantities=_QUANTITIES,

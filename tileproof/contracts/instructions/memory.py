@@ -5,6 +5,7 @@ from __future__ import annotations
 from tileproof.contracts.architectures import Targets
 from tileproof.contracts.syntax import (
     ALWAYS,
+    ANY,
     Condition,
     Instruction,
     OperandSyntax,
@@ -42,6 +43,7 @@ _IS_MMIO: Condition = {"mmio": ("mmio",)}
 _IS_NC: Condition = {"nc": ("nc",)}
 _IS_VOLATILE: Condition = {"sem": ("volatile",)}
 _IS_VECTOR: Condition = {"vec": ("v2", "v4", "v8")}
+_IS_SHARED: Condition = {"space": _SHARED}
 _HAS_POLICY: Condition = {"cache_hint": ("L2::cache_hint",)}
 # A generic address (no state space) may point to global memory, and so it takes what global memory takes.
 _GLOBAL: Condition = {"space": (None, "global")}
@@ -65,7 +67,7 @@ _QUANTITIES = (
     Quantity("access_bits", "access size in bits", {"vec": _VECTOR, "type": _BITS}),
 )
 
-_POLICY = OperandSyntax("cache-policy", "registers", "read", when=_HAS_POLICY)
+_POLICY = OperandSyntax("cache-policy", "registers", "read", when=_HAS_POLICY, constants=ANY)
 
 
 def _rules(orders: tuple[str, ...], cop: tuple[str, ...]) -> tuple[Requires, ...]:
@@ -159,8 +161,17 @@ LD = Instruction(
         _TYPE,
     ),
     operands=(
-        OperandSyntax("d", "registers", "written", "vector", "element_bits", braced=_IS_VECTOR),
-        OperandSyntax("a", "address", "read"),
+        OperandSyntax(
+            "d",
+            "registers",
+            "written",
+            "vector",
+            "element_bits",
+            braced=_IS_VECTOR,
+            wider=True,
+            gaps={"access_bits": (256,)},
+        ),
+        OperandSyntax("a", "address", "read", narrow=_IS_SHARED),
         _POLICY,
     ),
     quantities=_QUANTITIES,
@@ -204,8 +215,19 @@ ST = Instruction(
         _TYPE,
     ),
     operands=(
-        OperandSyntax("a", "address", "written"),
-        OperandSyntax("b", "registers", "read", "vector", "element_bits", braced=_IS_VECTOR),
+        OperandSyntax("a", "address", "written", narrow=_IS_SHARED),
+        OperandSyntax(
+            "b",
+            "registers",
+            "read",
+            "vector",
+            "element_bits",
+            braced=_IS_VECTOR,
+            wider=True,
+            gaps={"access_bits": (256,)},
+            constants=ANY,
+            real={"type": ("f32", "f64")},
+        ),
         _POLICY,
     ),
     quantities=_QUANTITIES,

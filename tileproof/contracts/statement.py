@@ -1,0 +1,195 @@
+"""Reads one PTX instruction with its operands and holds it against the instruction table.
+
+    statement = read("@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r0], 1024;")
+    statement.guard, statement.form.mnemonic        # "%p0", "mbarrier.arrive"
+    statement.operands                              # ("_", "[%r0]", "1024")
+
+Names have no types here. Whoever knows the registers that are declared passes their widths, and then these are
+checked as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tileproof.contracts.architectures import PtxVersion, architecture
+from tileproof.contracts.grammar import Form, Operand, instruction_of, resolve, unmet
+from tileproof.contracts.legality import breaks, holds
+from tileproof.contracts.notation import in_words, operand_list
+from tileproof.contracts.syntax import Since, Value
+from tileproof.contracts.written import NAME, WidthOf, integer, written
+from tileproof.errors import CallError
+
+_STATEMENT = re.compile(
+    rf"\s*(?:@(?P<negated>!?)(?P<guard>{NAME})\s+)?(?P<opcode>[A-Za-z_](?:[\w.]|::)*)(?:\s+(?P<rest>[^;]*?))?\s*;\s*",
+    re.ASCII,
+)
+_CLOSING = {"}": "{", "]": "[", ")": "("}
+
+
+class Parts(NamedTuple):
+    """An instruction as its text has it: the guard with its `!`, the opcode, the text of its operands."""
+
+    guard: str | None
+    opcode: str
+    operands: str
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One instruction. `operands` are texts in the order of `form.operands`, None for one that is left out.
+
+    `needs` is what the form needs, and what its operands need besides.
+    """
+
+    guard: str | None
+    form: Form
+    operands: tuple[str | None, ...]
+    needs: tuple[Since, ...]
+
+    @property
+    def ptx_version(self) -> PtxVersion:
+        """The oldest PTX ISA version that has the statement, whatever the target."""
+        return max(need.ptx for need in self.needs)
+
+    def unsupported_reason(self, arch: str) -> str | None:
+        """Why a target lacks this statement, or None. Raises `CallError` for what is no target."""
+        return unmet(self.form, self.needs, arch)
+
+    def ptx_version_on(self, arch: str) -> PtxVersion:
+        """The oldest `.version` of a module for `arch` that holds this statement."""
+        return max(self.ptx_version, architecture(arch).ptx_version)
+
+
+def parts(text: str) -> Parts | None:
+    """The parts of a text that is one instruction with its semicolon, or None."""
+    found = _STATEMENT.fullmatch(text)
+    if found is None:
+        return None
+    guard = found["guard"] and found["negated"] + found["guard"]
+    return Parts(guard, found["opcode"], found["rest"] or "")
+
+
+def _unknown(_: str) -> int | None:
+    return None
+
+
+def read(text: str, width_of: WidthOf = _unknown) -> Statement:
+    """The one instruction that a text with its semicolon spells.
+
+    Raises `OpcodeError` for an opcode that the table does not know or allow, and `CallError` for a text that
+    is no instruction and for operands that do not fit the opcode. The text names the operand and what it may
+    be.
+    """
+    found = parts(text)
+    if found is None:
+        raise CallError(f"{text!r} is not one PTX instruction with its semicolon, as in 'bar.sync 0;'")
+    form = resolve(found.opcode)
+    if found.guard is not None and width_of(found.guard.lstrip("!")) not in (None, 1):
+        raise CallError(f"{form.spelling}: the guard {found.guard} must be a predicate register")
+    texts = _split(form, found.operands)
+    _demand_count(form, texts)
+    search = _Search(form, texts, width_of)
+    readings = list(search.readings())
+    if not readings:
+        raise CallError(search.problem)
+    needs = dict.fromkeys((*form.needs, *(need for values, _ in readings for need in _usage(form, values))))
+    return Statement(found.guard, form, readings[0][1], tuple(needs))
+
+
+def _split(form: Form, operands: str) -> list[str]:
+    """The texts between the commas that stand in no brackets."""
+    texts, opened, start = [], [], 0
+    for index, letter in enumerate(operands):
+        if letter in "{[(":
+            opened.append(letter)
+        elif letter in _CLOSING and (not opened or opened.pop() != _CLOSING[letter]):
+            raise CallError(f"{form.spelling}: '{letter}' closes nothing in {operands!r}")
+        elif letter == "," and not opened:
+            texts.append(operands[start:index].strip())
+            start = index + 1
+    if opened:
+        raise CallError(f"{form.spelling}: '{opened[-1]}' is not closed in {operands!r}")
+    last = operands[start:].strip()
+    return [*texts, last] if texts or last else []
+
+
+def _demand_count(form: Form, texts: Sequence[str]) -> None:
+    most = len(form.operands)
+    least = sum(not operand.optional for operand in form.operands)
+    if not least <= len(texts) <= most:
+        number = str(most) if least == most else f"{least} {'or' if most == least + 1 else 'to'} {most}"
+        listed = f": {operand_list(form.operands)}" if most else ""
+        raise CallError(
+            f"{form.spelling} takes {number} operand{'' if number == '1' else 's'}{listed}; it has {len(texts)} "
+            f"here (PTX ISA {form.section})"
+        )
+
+
+def _usage(form: Form, values: Mapping[str, Value]) -> Iterator[Since]:
+    return (need for need in instruction_of(form).usage_availability if holds(need.when, values))
+
+
+class _Search:
+    """All ways to hand texts to operands in their order; `problem` is about the text that got furthest."""
+
+    def __init__(self, form: Form, texts: Sequence[str], width_of: WidthOf) -> None:
+        self.form = form
+        self.texts = texts
+        self.width_of = width_of
+        self.problem = ""
+        self._furthest = -1
+
+    def readings(self) -> Iterator[tuple[Mapping[str, Value], tuple[str | None, ...]]]:
+        """For each reading how every operand is written, beside the qualifiers, and its text."""
+        instruction = instruction_of(self.form)
+        absent: dict[str, Value] = dict.fromkeys(operand.name for operand in instruction.operands)
+        for given in self._assigned(0, 0, {}):
+            written = {name: how for name, (how, _) in given.items()}
+            values = {**absent, **self.form.qualifiers, **self.form.quantities, **written}
+            broken = next((rule for rule in instruction.usage if breaks(rule, values)), None)
+            if broken is None:
+                texts = (given.get(operand.name, (None, None))[1] for operand in self.form.operands)
+                yield values, tuple(texts)
+            else:
+                self._fail(len(self.texts), f"{broken.because} (PTX ISA {self.form.section})")
+
+    def _assigned(
+        self, position: int, index: int, given: dict[str, tuple[str, str]]
+    ) -> Iterator[dict[str, tuple[str, str]]]:
+        """The operands from `position` on take the texts from `index` on."""
+        if position == len(self.form.operands):
+            if index == len(self.texts):
+                yield given
+            else:
+                self._fail(index, f"{self.texts[index]!r} is one operand too many")
+            return
+        operand = self.form.operands[position]
+        if index < len(self.texts):
+            text = self.texts[index]
+            how, problem = written(operand, text, self.width_of, _bound(operand, given))
+            if how is not None:
+                yield from self._assigned(position + 1, index + 1, {**given, operand.name: (how, text)})
+            else:
+                self._fail(
+                    index,
+                    f"operand {index + 1}, {operand.name}, is {text!r}{problem}; it must be {in_words(operand)} "
+                    f"(PTX ISA {self.form.section})",
+                )
+        elif not operand.optional:
+            self._fail(index, f"operand {operand.name} is missing; it must be {in_words(operand)}")
+        if operand.optional:
+            yield from self._assigned(position + 1, index, given)
+
+    def _fail(self, index: int, problem: str) -> None:
+        if index > self._furthest:
+            self._furthest, self.problem = index, f"{self.form.spelling}: {problem}"
+
+
+def _bound(operand: Operand, given: Mapping[str, tuple[str, str]]) -> int | None:
+    """The greatest constant that the operand named `at_most` leaves."""
+    how, text = given.get(operand.at_most or "", ("", ""))
+    return integer(text) if how == "constant" else None
