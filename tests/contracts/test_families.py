@@ -22,7 +22,7 @@ OWNERS = (4 @ laneid, 1 @ laneid)
 
 
 def test_every_instruction_of_the_table_has_a_family() -> None:
-    assert set(load()) == {i.mnemonic for i in table()} == {"ld", "st", "ldmatrix", "stmatrix"}
+    assert set(load()) == {i.mnemonic for i in table()} == {"cp.async", "ld", "st", "ldmatrix", "stmatrix"}
     assert load() is load()
 
 
@@ -31,6 +31,12 @@ def test_every_instruction_of_the_table_has_a_family() -> None:
     [
         (("ld", "st"), "ld_st", False, {"pred", "preserve_dst", "cache_policy", "index_bits"}),
         (("ldmatrix", "stmatrix"), "matrix", True, {"index_bits"}),
+        (
+            ("cp.async",),
+            "cp_async",
+            False,
+            {"chunk_bytes", "src_size", "ignore_src", "pred", "cache_policy", "index_bits"},
+        ),
     ],
 )
 def test_family(mnemonics: tuple[str, ...], page: str, collective: bool, parameters: set[str]) -> None:

@@ -21,7 +21,7 @@ if not available_assemblers():
 _MAJOR, _MINOR = (int(part) for part in available_assemblers()[0].version.split(".")[:2])
 NEWEST = min((_MAJOR - 4, _MINOR), (9, 5))
 
-MNEMONICS = ("ld", "st", "ldmatrix", "stmatrix")
+MNEMONICS = ("ld", "st", "ldmatrix", "stmatrix", "cp.async")
 REGISTERS = {8: "%h", 16: "%h", 32: "%r", 64: "%d", 128: "%q"}  # the narrowest that PTX has, by bits
 VARIABLES = {"global": "g", "shared": "s", "local": "l", "const": "c", "param": "p"}
 
@@ -57,7 +57,7 @@ def sample() -> tuple[Form, ...]:
     for mnemonic in MNEMONICS:
         with_token: defaultdict[str, list[str]] = defaultdict(list)
         for spelling in enumerate_spellings(mnemonic):
-            for token in spelling.split(".")[1:]:
+            for token in spelling.removeprefix(f"{mnemonic}.").split("."):
                 with_token[token].append(spelling)
         picker = random.Random(mnemonic)
         for spellings in with_token.values():
@@ -71,12 +71,16 @@ def in_function(form: Form) -> bool:
 
 
 def statement(form: Form) -> str:
-    return f"{form.spelling} {', '.join(_written(form, operand) for operand in form.operands)};"
+    """With every optional operand that no other one excludes."""
+    operands = [operand for operand in form.operands if operand.excludes is None]
+    return f"{form.spelling} {', '.join(_written(form, operand) for operand in operands)};"
 
 
 def _written(form: Form, operand: Operand) -> str:
+    if operand.kind == "immediate":
+        return str(operand.values[-1])
     if operand.kind == "address":
-        space = form.get("space")
+        space = form.get("source" if operand.name == "src" else "space")
         if in_function(form):
             return "[argument]" if form.mnemonic == "ld" else "[result]"
         return "[%d0]" if space is None else f"[{VARIABLES[space.split('::')[0]]}]"

@@ -10,11 +10,12 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
+from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
-from tileproof.contracts.grammar import Form, resolve
+from tileproof.contracts.grammar import Form, Operand, resolve
 from tileproof.errors import OpcodeError
 
 RECORDED = Path(__file__).parents[1] / "data" / "ptxas-accepts.tsv"
@@ -41,6 +42,7 @@ DIFFERENCES = {
     "st.global.L2::evict_last.L1::evict_last.v8.b32": ORDER,
     "ldmatrix.sync.aligned.m8n8.x2.shared.trans.b16": ORDER,
     "ldmatrix.sync.aligned.trans.m8n8.x2.shared.b16": ORDER,
+    "cp.async.cg.shared.global.L2::128B.L2::cache_hint": ORDER,
     "ld.global.cg.L2::evict_last.v8.b32": EITHER,
     "st.global.cg.L2::evict_last.v8.b32": EITHER,
     "ld.global.L1::32B.b32": "ptxas 13.5 knows a prefetch into L1 that the ISA 9.1 does not",
@@ -71,7 +73,18 @@ UNFIT = {
     ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", "{%r10,%r11}, [%r0]"),
     ("stmatrix.sync.aligned.m8n8.x1.shared.b16", "[%r0], %r10"),
     ("stmatrix.sync.aligned.m16n8.x1.trans.shared.b8", "[%r0], {%r10,%r11}"),
+    ("cp.async.ca.shared.global", "[%r0], [%rd1], 2"),
+    ("cp.async.ca.shared.global", "[%r0], [%rd1], 32"),
+    ("cp.async.cg.shared.global", "[%r0], [%rd1], 2"),
+    ("cp.async.cg.shared.global", "[%r0], [%rd1], 4"),
+    ("cp.async.cg.shared.global", "[%r0], [%rd1], 8"),
+    ("cp.async.cg.shared.global", "[%r0], [%rd1], 8, %r9"),
+    ("cp.async.cg.shared.global", "[%r0], [%rd1], 16, %r9, %p0"),
+    ("cp.async.cg.shared.global.L2::cache_hint", "[%r0], [%rd1], 16"),
 }
+
+# A constant src-size beyond cp-size: no matter of spelling, so the contract refuses it.
+BEYOND = {("cp.async.ca.shared.global", "[%r0], [%rd1], 16, 32")}
 
 
 class Row(NamedTuple):
@@ -110,16 +123,38 @@ def form_of(row: Row) -> Form | None:
 def fits(form: Form, operands: str) -> bool:
     """Whether operands are as many and of the kind that the form says; `_` is for 256-bit accesses only."""
     written = re.findall(r"\{[^}]*\}|\[[^]]*\]|[^,\s]+", operands)
-    if len(written) != len(form.operands) or ("_" in operands and form.quantity("access_bits") != 256):
+    if "_" in operands and form.quantity("access_bits") != 256:
         return False
-    for text, operand in zip(written, form.operands, strict=True):
-        if operand.kind == "address":
+    return any(
+        len(chosen) == len(written) and all(map(partial(fits_operand, form), chosen, written))
+        for chosen in choices(form.operands)
+    )
+
+
+def choices(operands: tuple[Operand, ...]) -> Iterator[list[Operand]]:
+    """The operands of a form with and without the optional ones."""
+    optional = [operand for operand in operands if operand.optional]
+    for count in range(len(optional) + 1):
+        for kept in combinations(optional, count):
+            names = {operand.name for operand in kept}
+            if not any(operand.excludes in names for operand in kept):
+                yield [operand for operand in operands if not operand.optional or operand in kept]
+
+
+def fits_operand(form: Form, operand: Operand, text: str) -> bool:
+    match operand.kind:
+        case "address":
             # Shared addresses have 32 or 64 bits, all others 64.
-            if text[0] != "[" or (re.match(r"\[%r\d", text) and "shared" not in str(form.get("space"))):
-                return False
-        elif operand.braced != (text[0] == "{") or text.count(",") + 1 != operand.registers:
-            return False
-    return True
+            is_shared = "shared" in str(form.get("space")) and operand.name != "src"
+            return text[0] == "[" and (is_shared or not re.match(r"\[%r\d", text))
+        case "immediate":
+            return text.isdigit() and int(text) in operand.values
+        case "number":
+            return re.fullmatch(r"%r\d+|\d+", text) is not None
+        case "predicate":
+            return re.fullmatch(r"!?%p\d+", text) is not None
+        case "registers":
+            return operand.braced == (text[0] == "{") and text.count(",") + 1 == operand.registers
 
 
 def disagreements(row: Row, form: Form | None) -> Iterator[tuple[str, str]]:
@@ -144,6 +179,9 @@ def test_the_table_agrees_with_ptxas_but_for_the_listed_differences() -> None:
     different = {}
     for row in rows():
         form = form_of(row)
+        if (row.spelling, row.operands) in BEYOND:
+            assert not any(row.verdicts.values())
+            continue
         if form is not None and not fits(form, row.operands):
             continue
         compared.append(row)
@@ -166,4 +204,4 @@ def test_lowest_versions() -> None:
             found[row.spelling] = "{}.{}".format(*resolve(row.spelling).ptx_version_on(target))
             recorded[row.spelling] = version
     assert found == recorded
-    assert len(recorded) == 22
+    assert len(recorded) == 25

@@ -77,7 +77,7 @@ def compare(call: Call) -> Comparison:
 
 
 def _short(finding: Finding) -> str:
-    return finding.obligation.id.partition(".")[2]
+    return finding.obligation.id.rpartition(".")[2]
 
 
 def _faults(call: Call, outcome: Outcome, report: tp.Report) -> list[str]:

@@ -199,8 +199,19 @@ class Call(Portable):
                         elif self.scope != "warpgroup" and any(v.kind == "thread" for v in leaves(plain)):
                             # The registers say that whoever executes owns them; the guard says who does.
                             proposal[name] = (1, self._first_active(name))
-                break
-        return proposal
+                return proposal
+        return {name: self._guarded(name) for name in self.group_axes}
+
+    def _guarded(self, name: str) -> tuple[int, int]:
+        """Step and first of the lanes or warps that the guard's bounds and divisors leave; no register layout
+        says more. A guess for convergence to prove.
+        """
+        if name not in ("lane", "warp") or (name == "warp" and self.scope == "warpgroup"):
+            return 1, 0
+        anyone = self.launch.thread()
+        variable = (anyone.warp if name == "warp" else anyone.lane).args[0]
+        narrowed = sharpen(self.launch.seen_by(anyone, self.launch.active)).get(variable, variable)
+        return narrowed.multiple_of, narrowed.lo or 0
 
     def _first_active(self, name: str) -> int:
         """The least lane or warp that the guard's bounds leave, a guess for convergence to prove."""

@@ -20,7 +20,7 @@ from tileproof.contracts import diagnosis
 from tileproof.contracts.architectures import PtxVersion, architecture
 from tileproof.contracts.instructions import TABLE
 from tileproof.contracts.legality import amount, breaks, holds, spellings
-from tileproof.contracts.syntax import Instruction, Since, Value
+from tileproof.contracts.syntax import Instruction, OperandKind, Since, Value
 from tileproof.errors import OpcodeError
 
 Placement = tuple[int | None, ...]
@@ -29,14 +29,21 @@ Placement = tuple[int | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """One operand of a form: registers per thread, bits per register, whether they are written `{%r0}`."""
+    """One operand of a form: registers per thread, bits per register, whether they are written `{%r0}`.
+
+    `values` are the legal ones of an immediate. What is `optional` may be left out; it cannot stand beside the
+    operand that it `excludes`.
+    """
 
     name: str
-    kind: Literal["registers", "address"]
+    kind: OperandKind
     access: Literal["read", "written"]
     registers: int
     bits: int
     braced: bool
+    values: tuple[int, ...] = ()
+    optional: bool = False
+    excludes: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +183,9 @@ def _form(
             registers=quantities[entry.registers] if isinstance(entry.registers, str) else entry.registers,
             bits=quantities[entry.bits] if isinstance(entry.bits, str) else entry.bits,
             braced=entry.braced is not None and holds(entry.braced, values),
+            values=entry.values,
+            optional=entry.optional,
+            excludes=entry.excludes,
         )
         for entry in instruction.operands
         if holds(entry.when, values)

@@ -15,6 +15,7 @@ from typing import Literal
 from tileproof.contracts.architectures import PtxVersion, Targets
 
 Value = str | int | None
+OperandKind = Literal["registers", "address", "immediate", "number", "predicate"]
 Condition = Mapping[str, tuple[Value, ...]]
 
 ALWAYS: Condition = {}
@@ -70,15 +71,20 @@ class OperandSyntax:
 
     `registers` (how many, per thread) and `bits` (of each) are a number or the name of a quantity. A wider
     register is legal too (PTX ISA 9.4.1). Registers stand in braces where `braced` holds, even a single one.
+    An `immediate` is one of `values`, a `number` a register or a constant, a `predicate` a predicate register.
+    What is `optional` may be left out; it cannot stand beside the operand that it `excludes`.
     """
 
     name: str
-    kind: Literal["registers", "address"]
+    kind: OperandKind
     access: Literal["read", "written"]
     registers: str | int = 1
     bits: str | int = 64
     braced: Condition | None = None
     when: Condition = field(default_factory=dict)
+    values: tuple[int, ...] = ()
+    optional: bool = False
+    excludes: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from tileproof.contracts.issue import Immediate, Predicate
 from tileproof.emit import names
-from tileproof.emit.code import Code
+from tileproof.emit.code import Code, TemporaryKind
 from tileproof.emit.lower import Lowering, width_of
-from tileproof.emit.plan import Address, Plan, Planned, Slots, plan
+from tileproof.emit.plan import Address, Plan, Slots, Value, plan
 from tileproof.emit.registers import REGISTER_TYPES, Register, address_bits, base_register, symbol_register
 from tileproof.errors import CallError
 from tileproof.layouts.leaf import Leaf
@@ -53,6 +54,7 @@ def write(planned: Plan, lowering: Lowering) -> None:
         operands = [
             _text(lowering, operand, syntax.braced)
             for operand, syntax in zip(issue, form.operands, strict=True)
+            if operand is not None
         ]
         lowering.code.put(f"{guard}{form.spelling} {', '.join(operands)};")
 
@@ -74,7 +76,7 @@ def summary(report: Report) -> Iterator[str]:
         yield f"  given {assumption!r}"
 
 
-def _text(lowering: Lowering, operand: Planned, braced: bool) -> str:
+def _text(lowering: Lowering, operand: Slots | Address | Value | Immediate | Predicate, braced: bool) -> str:
     if isinstance(operand, Slots):
         listed = ", ".join(slot_names(operand))
         return f"{{{listed}}}" if braced else listed
@@ -82,8 +84,13 @@ def _text(lowering: Lowering, operand: Planned, braced: bool) -> str:
         storage = operand.storage
         at = lowering.address(storage.base, operand.runtime, operand.bits, address_bits(storage))
         return f"[{at}+{operand.displacement}]" if operand.displacement else f"[{at}]"
-    held = lowering.operand(operand.value, operand.bits)
-    return held if held.startswith("%") else lowering.code.compute("mov.b64", "b64", held)
+    if isinstance(operand, Immediate):
+        return str(operand.value)
+    if isinstance(operand, Predicate):
+        return lowering.predicate(operand.relation, width_of(operand.relation))
+    held = lowering.number(operand.value, operand.bits)
+    kind: TemporaryKind = "b64" if operand.bits == 64 else "b32"
+    return held if held.startswith("%") else lowering.code.compute(f"mov.{kind}", kind, held)
 
 
 def _inputs(planned: Plan) -> dict[Leaf, Register]:

@@ -19,6 +19,12 @@ from tileproof.report.catalogue import (
 )
 from tileproof.report.sections import Section
 
+_KINDS = {
+    "address": "an address",
+    "number": "a register or an immediate",
+    "predicate": "a predicate register",
+}
+
 
 def explain(opcode: str) -> list[Section]:
     """All about one form, or, for a bare mnemonic, what its forms are made of.
@@ -137,8 +143,11 @@ def _operands(form: Form, family: Family | None) -> Sequence[tuple[str, ...]]:
         if operand.kind == "registers":
             count = "1 register" if operand.registers == 1 else f"{operand.registers} registers"
             what = f"{count} of {operand.bits} bits per thread{', in braces' if operand.braced else ''}"
+        elif operand.kind == "immediate":
+            what = f"an immediate: {', '.join(map(str, operand.values))}"
         else:
-            what = "an address"
+            what = _KINDS[operand.kind]
+        what += ", optional" * operand.optional
         suffix = ""
         if position < len(sample):
             view = sample[position].as_view()
