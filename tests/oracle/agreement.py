@@ -7,8 +7,9 @@ from typing import Any
 
 import tileproof as tp
 from tests.oracle.as_tileproof import checked
+from tests.oracle.copies import CopyReplay
 from tests.oracle.demands import Outcome, judge
-from tests.oracle.description import Call
+from tests.oracle.description import Call, Copy
 from tests.oracle.replay import Replay, Told
 from tests.oracle.views import begins_early, torn
 from tileproof.errors import AssumptionError, LayoutError
@@ -123,7 +124,7 @@ def _hazards(outcome: Outcome, report: tp.Report, *, strict: bool) -> list[str]:
 
 
 def _replays(call: Call, misled: bool, report: tp.Report) -> list[str]:
-    replay = Replay(call, participates=not misled)
+    replay = (CopyReplay if isinstance(call, Copy) else Replay)(call, participates=not misled)
     faults = []
     # Whom a mistaken group pairs up is nobody's business.
     hazards = () if misled else report.hazards
