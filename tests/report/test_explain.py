@@ -23,6 +23,7 @@ OPCODES = [
     "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16",
     "st.global.L2::cache_hint.v4.b32",
     "ld.v2.b32",
+    "cp.async.ca.shared.global.L2::cache_hint",
 ]
 
 
