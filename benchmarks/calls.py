@@ -158,6 +158,52 @@ def _interleaving(opcode: str) -> Timed:
     return _timed(f"{opcode}.x2 interleaved", lambda n: _interleaved(opcode, n), sizes, "{} repeats")
 
 
+# Asynchronous copies
+
+
+def _copied(swizzled: bool, warps: int, n: int) -> Entry:
+    """``n`` chunks of 16 bytes of each thread, compact on both sides."""
+    shape = [warps, 32, n, 8]
+    shared: Entry = {"space": "shared", "shape": shape, "dtype": "float16", "align": 1024}
+    if swizzled:
+        shared["swizzle"] = [3, 3, 3]
+    return {
+        "opcode": "cp.async.cg.shared.global",
+        "scope": "cta",
+        "block": 32 * warps,
+        "operands": [shared, {"space": "global", "shape": shape, "dtype": "float16"}],
+        "parameters": {"chunk_bytes": 16},
+    }
+
+
+def _copy(swizzled: bool) -> Timed:
+    return _timed(
+        f"cp.async.cg cta{' swizzled' if swizzled else ''}",
+        lambda warps, n: _copied(swizzled, warps, n),
+        [(1, 1), (4, 4), (4, 16), (8, 16)],
+        "{} warps, {} repeats",
+    )
+
+
+def _copied_stage(n: int) -> Entry:
+    """A chunk of each of ``n`` threads, into a stage of a ring buffer whose loop has no known end."""
+    chunk: Entry = {"extent": [1, 1, 4]}
+    shared = {"space": "shared", "align": 1024, "shape": [3, n // 8, 32], "swizzle": SWIZZLE_128_BYTES}
+    source = {"space": "global", "shape": [4096, n // 8, 32]}
+    return {
+        "opcode": "cp.async.cg.shared.global",
+        "scope": "thread",
+        "block": n,
+        "symbols": ["n"],
+        "context": ["if n < 4000", "for k in T.serial(n)"],
+        "operands": [
+            shared | chunk | {"start": ["k % 3", "tid // 8", "(tid % 8) * 4"]},
+            source | chunk | {"start": ["k", "tid // 8", "(tid % 8) * 4"]},
+        ],
+        "parameters": {"chunk_bytes": 16},
+    }
+
+
 # Symbolic starts
 
 
@@ -270,4 +316,8 @@ def calls() -> list[Timed]:
         _timed("ld.shared.v4 swizzled, row i & -4", _masked_row, [(64,), (1000,)], "i < {}"),
         _timed("ld.shared.v4 swizzled, at n*(n+1)*2", _quadratic_start, [(40,), (64,)], "0 <= n < {}"),
         *(_matrix_stage(o) for o in ("ldmatrix", "stmatrix")),
+        *(_copy(w) for w in (False, True)),
+        _timed(
+            "cp.async.cg swizzled, stage k % 3", _copied_stage, [(n,) for n in (32, 256, 1024)], "{} threads"
+        ),
     ]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.oracle.agreement import Comparison, compare, describe
 from tests.oracle.choices import Choices, smallest
 from tests.oracle.demands import judge
-from tests.oracle.description import Backing, Call, Factor, Operand, Region, Swizzle, Symbol
+from tests.oracle.description import Backing, Call, Copy, Factor, Operand, Region, Swizzle, Symbol
 from tests.oracle.generate import FAMILIES, generate
 from tests.oracle.strategies import calls
 
@@ -35,20 +35,17 @@ def test_checks_agree_with_brute_force_on_seeded_calls(family: str) -> None:
         seen.update(f"refuted {name}" for name in comparison.refuted)
     # The calls are worth checking: about half are legal, and every demand that can fail does.
     assert 0.4 < seen["proved"] / SEEDED < 0.7
-    demands = [
-        "space",
-        "width",
-        "shape",
-        "converged",
-        "covered",
-        "owned",
-        "whole-register",
-        "in-bounds",
-        "in-storage",
-    ]
-    demands += (
-        ["row-aligned", "row-contiguous", "uniform"] if "matrix" in family else ["aligned", "contiguous"]
-    )
+    demands = ["space", "width", "shape", "converged", "covered", "in-bounds", "in-storage"]
+    if family == "cp.async":
+        demands += [
+            f"{side}-{what}" for side in ("destination", "source") for what in ("aligned", "contiguous")
+        ]
+        demands += ["chunk-bytes", "src-size"]
+    else:
+        demands += ["owned", "whole-register"]
+        demands += (
+            ["row-aligned", "row-contiguous", "uniform"] if "matrix" in family else ["aligned", "contiguous"]
+        )
     demands += ["distinct"] if family.startswith("ld") else []
     assert all(seen[f"refuted {name}"] for name in demands), seen
 
@@ -156,6 +153,44 @@ KNOWN: dict[str, tuple[Call, set[str], set[str]]] = {
         shared(STORE, factors=factors(WORDS, (12, 0, 4, 1))), set(), {"write-conflict"},
     ),
     "a copy that goes stale": (shared(STORE, replicas=(Factor(2, 768),)), set(), {"replica"}),
+}  # fmt: skip
+
+
+CHUNKS = (32, 8)
+COPY = Copy(
+    "cp.async", "shared", 16, 8, "warp", (32,),
+    Operand("A", "global", 16, CHUNKS, factors(CHUNKS, (8, 1)), align=256, region=whole(*CHUNKS)),
+    Operand("SM", "shared", 16, CHUNKS, factors(CHUNKS, (8, 1)), align=16, region=whole(*CHUNKS)),
+)  # fmt: skip
+
+
+def cut(call: Copy, **changes: object) -> Copy:
+    """The same copy with fewer elements in each row of the source than a chunk has."""
+    source = replace(call.source, shape=(32, 5), factors=factors((32, 5), (8, 1)))
+    return replace(call, registers=source, **changes)  # type: ignore[arg-type]
+
+
+KNOWN |= {
+    "a chunk for each lane": (COPY, set(), set()),
+    "a size that .cg has not": (replace(COPY, chunk=8, count=4), {"chunk-bytes", "shape"}, set()),
+    "a destination at byte 8": (shared(COPY, align=8), {"destination-aligned"}, set()),
+    "a source at byte 8": (registers(COPY, align=8), {"source-aligned"}, set()),
+    "every second half": (
+        registers(COPY, factors=factors(CHUNKS, (16, 2))), {"source-contiguous"}, set(),
+    ),
+    "all lanes to one chunk": (shared(COPY, factors=factors(CHUNKS, (0, 1))), set(), {"write-conflict"}),
+    "more bytes than a chunk has": (replace(COPY, src_size=17), {"src-size"}, set()),
+    "rows of five halves": (cut(COPY), {"in-bounds"}, set()),
+    "rows of five halves, which are read": (cut(COPY, src_size=10), set(), set()),
+    "rows of five halves and one byte": (cut(COPY, src_size=11), {"in-bounds"}, set()),
+    "rows of five halves, which are ignored": (cut(COPY, ignore=("<", "lane", 32)), set(), set()),
+    "rows of five halves, all but one ignored": (cut(COPY, ignore=("<", "lane", 31)), {"in-bounds"}, set()),
+    "storage that ends with what is read": (
+        registers(replace(COPY, src_size=10), backing=Backing(31 * 8 + 5, 0)), set(), set(),
+    ),
+    "storage that ends before": (
+        registers(replace(COPY, src_size=11), backing=Backing(31 * 8 + 5, 0)), {"in-storage"}, set(),
+    ),
 }  # fmt: skip
 
 

@@ -147,6 +147,79 @@ def test_offsets_past_32_bits(
     assert reported.verdict is REFUTED
 
 
+@pytest.mark.parametrize("page", [163000, 7768])
+def test_vllm_47671_asynchronous(page: int) -> None:
+    """Page number times page stride, as the source of a copy: 7768 pages of halves are more than ``2**31`` bytes
+    twice over.
+    """
+    a = tp.tensor("A", (page, 480, 576), "b16")
+    p, row, c = tp.symbol("p", 0, page - 1), tp.symbol("row", 0, 479), tp.symbol("c", 0, 71)
+    source = a[p, row, 8 * c : 8 * c + 8]
+    tile = tp.tensor("SM", (8,), "b16", "shared", align=16)
+    opcode = "cp.async.cg.shared.global"
+    narrow = tp.check(opcode, tile, source, chunk_bytes=16, block=1, index_bits=32)
+    example = refuted(narrow, "cp.async.no-overflow")
+    assert example.byte_address is not None
+    assert example.byte_address >= 2**31
+    assert tp.check(opcode, tile, source, chunk_bytes=16, block=1).verdict is PROVED
+    below = tp.check(opcode, tile, source, chunk_bytes=16, block=1, index_bits=32, active=p < 3883)
+    assert below.verdict is PROVED
+
+
+@pytest.mark.parametrize("operator", ["ca", "cg"])
+def test_pytorch_125437_asynchronous(operator: str) -> None:
+    """The same wrapped start, copied asynchronously: the source is off, not the destination."""
+    a = tp.tensor("A", (50257, 8), "bfloat16", layout=tp.TileLayout(tp.S[(50257, 8) : (1, 50304)]), align=16)
+    m0 = tp.symbol("m0", 0, 100_000, multiple_of=8)
+    row = a.permute(1, 0)[0:1]
+    tile = tp.tensor("SM", (1, 8), "bfloat16", "shared", align=16)
+    opcode = f"cp.async.{operator}.shared.global"
+    start = m0 % 50257
+    wrapped = tp.check(opcode, tile, row[:, start : start + 8], chunk_bytes=16, block=1)
+    example = refuted(wrapped, "cp.async.source-aligned")
+    assert (example.symbols["m0"], example.byte_address) == (50264, 14)
+    whole = row[:, m0 : m0 + 8]
+    mended = tp.check(opcode, tile, whole, chunk_bytes=16, block=1, active=m0 + 8 <= 50257)
+    assert mended.verdict is PROVED
+    # Without the guard the hardware can fill with zeros what lies past the end.
+    left = 2 * tp.minimum(tp.maximum(50257 - m0, 0), 8)
+    assert tp.check(opcode, tile, whole, chunk_bytes=16, block=1, src_size=left).verdict is PROVED
+
+
+def test_cutlass_1768() -> None:
+    """8 bytes with ``.cg``, which copies 16 bytes only."""
+    tile = tp.tensor("SM", (32, 8, 4), "float16", "shared", align=16)
+    a = tp.tensor("A", (32, 8, 4), "float16")
+    views = [tile.permute(1, 0, 2).rearrange("b l w -> l b w"), a]
+    report = tp.check("cp.async.cg.shared.global", *views, scope="warp", chunk_bytes=8)
+    example = refuted(report, "cp.async.chunk-bytes")
+    assert (example.needed, example.found) == ("16 bytes", "8 bytes")
+    assert tp.check("cp.async.ca.shared.global", *views, scope="warp", chunk_bytes=8).verdict is PROVED
+    wide = [view.rearrange("l (b two) w -> l b (two w)", two=2) for view in views]
+    assert tp.check("cp.async.cg.shared.global", *wide, scope="warp", chunk_bytes=16).verdict is PROVED
+
+
+def test_cutlass_761() -> None:
+    """Rows of seven halves: no size that the instruction has fits every row."""
+    opcode = "cp.async.ca.shared.global"
+    m = tp.symbol("m", 0, 63)
+
+    def copy(pitch: int, halves: int, **parameters: object) -> Report:
+        layout = tp.TileLayout(tp.S[(64, 7) : (pitch, 1)])
+        a = tp.tensor("A", (64, 7), "float16", layout=layout)
+        tile = tp.tensor("SM", (64, 8), "float16", "shared", align=16)[m]
+        return tp.check(opcode, tile[0:halves], a[m, 0:halves], block=1, chunk_bytes=2 * halves, **parameters)
+
+    assert refuted(copy(7, 1), "cp.async.chunk-bytes").found == "2 bytes"
+    example = refuted(copy(7, 2), "cp.async.source-aligned")
+    assert (example.symbols["m"], example.byte_address) == (1, 14)
+    assert copy(8, 2).verdict is PROVED
+    # All seven of a padded row by one copy of 16 bytes, of which 14 are read.
+    refuted(copy(8, 8), "cp.async.in-bounds")
+    assert copy(8, 8, src_size=14).verdict is PROVED
+    refuted(copy(8, 8, src_size=15), "cp.async.in-bounds")
+
+
 def test_cutlass_2634() -> None:
     """A byte-space swizzle applied to offsets of four-byte elements."""
     rows = tp.S[(32, 8) : (1, 32)]

@@ -44,6 +44,13 @@ class Hazards(StrEnum):
     IGNORE = "ignore"
 
 
+class Format(StrEnum):
+    """What is written for proven calls."""
+
+    PTX = "ptx"
+    CUDA = "cuda"
+
+
 class Solver(StrEnum):
     """Who answers the questions of a certificate again."""
 
@@ -154,17 +161,20 @@ def emit(
         str | None, typer.Option(help="Target such as sm_90a; by default the oldest usual one that will do.")
     ] = None,
     kernel: Annotated[str | None, typer.Option(help="Which kernel, if a program builds several.")] = None,
+    format: Annotated[
+        Format, typer.Option(help="A whole kernel in PTX, or a CUDA C++ function for each of its calls.")
+    ] = Format.PTX,
 ) -> None:
-    """Prove every call of a file, then write its kernel as PTX, assembled as a check."""
+    """Prove every call of a file, then write its kernel as PTX, assembled as a check, or its calls as CUDA C++."""
     with _ended_well():
         from tileproof.proofs.report import ContractError
         from tileproof.report.outcome import Outcome, exit_code
         from tileproof.report.whole import write_whole
         from tileproof.spec.build import Checked
-        from tileproof.spec.kernel import kernel_text
+        from tileproof.spec.kernel import cuda_text, kernel_text
 
         try:
-            text, account = kernel_text(file, kernel, arch)
+            text, account = (cuda_text if format is Format.CUDA else kernel_text)(file, kernel, arch)
         except ContractError as error:
             _complain(f"nothing is written, for a call is not proved:\n{error}")
             raise typer.Exit(exit_code([Outcome(str(file), (Checked(error.report),))])) from None

@@ -46,7 +46,9 @@ def script(entry: dict[str, Any]) -> str:
     block = entry["block"]
     launch = f"grid={32 if 'blk' in used else 1}, block={block if isinstance(block, int) else tuple(block)}"
     instruction = f'T.ptx["{entry["opcode"]}"]'
-    call = f'T.cuda.tile.apply({", ".join([instruction, *arguments])}, scope="{entry["scope"]}")'
+    keywords = [f"{name}={value}" for name, value in entry.get("parameters", {}).items()]
+    keywords.append(f'scope="{entry["scope"]}"')
+    call = f"T.cuda.tile.apply({', '.join([instruction, *arguments, *keywords])})"
     parameters = ", ".join(kernel.parameters) or 'unused: T.Tensor((4,), "uint32")'
     lines = [f"T.device_entry(launch=T.cuda.LaunchConfig({launch}))"]
     lines += [f"{name} = {meaning}" for name, meaning in IN_SCOPE.items() if name in used]

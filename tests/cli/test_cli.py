@@ -280,6 +280,33 @@ def test_what_cannot_be_emitted(file: str, arguments: list[str], message: str) -
     assert message in result.stderr
 
 
+def test_the_calls_of_a_file_as_cuda_functions(tmp_path: Path) -> None:
+    output = tmp_path / "out.cuh"
+    file = EXAMPLES / "cp_async_double_buffer.py"
+    result = run("emit", file, "--format", "cuda", "-o", output)
+    assert result.exit_code == 0, result.output
+    names = [
+        f"cp_async_double_buffer_{n}_{what}" for n, what in enumerate(("cp_async", "cp_async", "ld", "st"))
+    ]
+    assert f"4 CUDA functions: {', '.join(names)}" in result.stderr
+    text = output.read_text(encoding="utf-8")
+    assert re.findall(r"^__device__ __forceinline__ void (\w+)\(", text, re.MULTILINE) == names
+    assert run("emit", file, "--format", "cuda", "--arch", "sm_80").stdout == text
+
+
+def test_cuda_functions_that_cannot_be_emitted(tmp_path: Path) -> None:
+    output = tmp_path / "out.cuh"
+    output.write_text("old\n", encoding="utf-8")
+    refused = run("emit", REFUTED, "--format", "cuda", "-o", output)
+    assert refused.exit_code == 1
+    assert "nothing is written, for a call is not proved:" in refused.stderr
+    old = run("emit", EXAMPLES / "cp_async_tail.toml", "--format", "cuda", "--arch", "sm_75", "-o", output)
+    assert old.exit_code == 2
+    assert "for cp.async the target must be sm_80 or later, and it is sm_75" in old.stderr
+    assert run("emit", PROVED[0], "--format", "c", "-o", output).exit_code == 2
+    assert output.read_text(encoding="utf-8") == "old\n"
+
+
 def test_without_an_assembler_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     from tileproof.spec import kernel
 

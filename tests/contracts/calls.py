@@ -104,11 +104,11 @@ def swapped(setup: Setup) -> Setup:
 
 def failing(report: Report) -> set[str]:
     """The demands that are not proved, without their family."""
-    return {f.obligation.id.partition(".")[2] for f in report.failures}
+    return {f.obligation.id.rpartition(".")[2] for f in report.failures}
 
 
 def hazards(report: Report) -> set[str]:
-    return {h.obligation.id.partition(".")[2] for h in report.hazards}
+    return {h.obligation.id.rpartition(".")[2] for h in report.hazards}
 
 
 def first_failure(report: Report, demand: str) -> Finding:

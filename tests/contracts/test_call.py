@@ -15,7 +15,7 @@ from tileproof.contracts.grammar import resolve
 from tileproof.contracts.launch import Launch, Thread
 from tileproof.errors import CallError
 from tileproof.layouts.evaluate import evaluate
-from tileproof.layouts.index import const, leaf
+from tileproof.layouts.index import Relation, const, leaf
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import decide
 from tileproof.layouts.traverse import leaves
@@ -198,10 +198,36 @@ def test_slabs(extents: Any, strides: Any, extra: Any, scope: str, launch: Any, 
     assert dict(made.slabs) == slabs
 
 
-def test_slabs_of_a_call_without_registers() -> None:
-    made = call(memory((16, 4)), scope="warp", active=laneid % 2 == 0)
+@pytest.mark.parametrize(
+    ("active", "slab"),
+    [(laneid % 2 == 0, (2, 0)), (laneid >= 16, (1, 16)), (laneid < 16, (1, 0)), (warpid == 1, (1, 0))],
+)
+def test_slabs_of_a_call_without_registers(active: Relation, slab: tuple[int, int]) -> None:
+    """The guard says who is in the group, as far as its bounds and divisors do."""
+    made = call(memory((16, 4)), scope="warp", active=active)
     made.operand(0, "data", ("global",), (4,), 32)
-    assert dict(made.slabs) == {"lane": (1, 0)}
+    assert dict(made.slabs) == {"lane": slab}
+
+
+def test_slabs_of_a_block_without_registers() -> None:
+    made = call(memory((2, 32, 4)), scope="cta", block=128, active=(warpid >= 2) & (laneid % 4 == 0))
+    made.operand(0, "data", ("global",), (4,), 32)
+    assert dict(made.slabs) == {"warp": (1, 2), "lane": (4, 0)}
+    inside = call(memory((2, 32, 4)), scope="warpgroup", block=256, active=wid_in_wg % 2 == 1)
+    inside.operand(0, "data", ("global",), (4,), 32)
+    assert dict(inside.slabs) == {"warp": (2, 1), "lane": (1, 0)}
+
+
+def test_a_guard_that_leaves_threads_at_odds() -> None:
+    made = call(memory((3, 4)), scope="warp", active=(laneid < 2) | (laneid == 5))
+    made.operand(0, "data", ("global",), (4,), 32)
+    assert made.scattered == ("lane", (0, 1, 5))
+
+
+def test_a_guard_on_symbols_leaves_the_others_to_convergence() -> None:
+    made = call(memory((8, 4)), scope="warp", active=(laneid // 8 == 2) & (warpid < tp.symbol("n", 0, 3)))
+    made.operand(0, "data", ("global",), (4,), 32)
+    assert dict(made.slabs) == {"lane": (1, 16)}
 
 
 def test_facts() -> None:

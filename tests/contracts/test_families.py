@@ -32,6 +32,12 @@ def test_every_family_is_of_instructions_of_the_table() -> None:
     [
         (("ld", "st"), "ld_st", False, {"pred", "preserve_dst", "cache_policy", "index_bits"}),
         (("ldmatrix", "stmatrix"), "matrix", True, {"index_bits"}),
+        (
+            ("cp.async",),
+            "cp_async",
+            False,
+            {"chunk_bytes", "src_size", "ignore_src", "pred", "cache_policy", "index_bits"},
+        ),
     ],
 )
 def test_family(mnemonics: tuple[str, ...], page: str, collective: bool, parameters: set[str]) -> None:

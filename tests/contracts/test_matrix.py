@@ -389,7 +389,7 @@ def test_the_reference_example() -> None:
     report = check(X2, interleaved(), hazards="error")
     assert report.verdict is PROVED
     assert "2 instructions" in str(report)
-    assert [f.obligation.id.partition(".")[2] for f in report.findings] == [
+    assert [f.obligation.id.rpartition(".")[2] for f in report.findings] == [
         "converged", "covered", "owned", "row-aligned", "row-contiguous", "whole-register", "distinct",
     ]  # fmt: skip
     stored = check(X2.replace("ld", "st", 1), swapped(interleaved()), hazards="error")

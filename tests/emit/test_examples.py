@@ -17,7 +17,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from tileproof import Kernel, Verdict
 from tileproof.emit.kernel import ARCHITECTURES
-from tileproof.errors import EmissionError
+from tileproof.errors import EmissionError, SimulationError
+from tileproof.simulate import simulate
 
 FOLDER = str(Path(__file__).parents[2] / "examples")
 
@@ -31,7 +32,14 @@ def example(name: str) -> ModuleType:
 Arrays = list[npt.NDArray[np.generic]]
 Case = tuple[Callable[[], Kernel], Callable[[], Arrays], Callable[[], Arrays], dict[str, int]]
 
-PLAIN = ["ld_128bit", "st_128bit", "ldmatrix_interleaved", "stmatrix_interleaved", "silu_affine"]
+PLAIN = [
+    "ld_128bit",
+    "st_128bit",
+    "ldmatrix_interleaved",
+    "stmatrix_interleaved",
+    "cp_async_double_buffer",
+    "silu_affine",
+]
 NAMES = [*PLAIN, "ld_rearranged_compact", "ld_rearranged_spread"]
 
 
@@ -77,6 +85,7 @@ COUNTS = {
     "ldmatrix_interleaved": 2,
     "stmatrix_interleaved": 2,
     "silu_affine": 3,
+    "cp_async_double_buffer": 2,
     "ld_rearranged_compact": 105,
     "ld_rearranged_spread": 105,
 }
@@ -86,6 +95,8 @@ COUNTS = {
 def test_one_instruction_stands_for_each_repeat(name: str) -> None:
     build, _, _, issued = case(name)
     text = build().ptx()
+    if name == "cp_async_double_buffer":
+        issued = {"cp.async.cg.shared.global": issued["cp.async.cg.shared.global"]}
     for opcode in issued:
         assert len(re.findall(rf"^ +{re.escape(opcode)} ", text, re.MULTILINE)) == COUNTS[name]
 
@@ -116,3 +127,13 @@ def test_an_example_assembles_on_every_architecture_that_has_it(name: str, arch:
             kernel.assemble(arch)
     else:
         assert kernel.assemble(arch).kernels[0].name == kernel.name
+
+
+@pytest.mark.parametrize("missing", ["cp.async.commit_group;", "cp.async.wait_group 1;"])
+def test_the_machine_stops_where_a_copy_is_not_waited_for(missing: str) -> None:
+    build, inputs, _, _ = case("cp_async_double_buffer")
+    lines = build().ptx("sm_80").splitlines()
+    last = max(number for number, line in enumerate(lines) if line.strip() == missing)
+    faulty = "\n".join(line for number, line in enumerate(lines) if number != last)
+    with pytest.raises(SimulationError, match=r"destination of a cp\.async that nobody has waited for"):
+        simulate(faulty, inputs(), block=128, target="sm_80")

@@ -7,8 +7,9 @@ from typing import Any
 
 import tileproof as tp
 from tests.oracle.as_tileproof import checked
+from tests.oracle.copies import CopyReplay
 from tests.oracle.demands import Outcome, judge
-from tests.oracle.description import Call
+from tests.oracle.description import Call, Copy
 from tests.oracle.replay import Replay, Told
 from tests.oracle.views import begins_early, torn
 from tileproof.errors import AssumptionError, LayoutError
@@ -75,7 +76,7 @@ def compare(call: Call) -> Comparison:
 
 
 def _short(finding: Finding) -> str:
-    return finding.obligation.id.partition(".")[2]
+    return finding.obligation.id.rpartition(".")[2]
 
 
 def _faults(call: Call, outcome: Outcome, report: tp.Report) -> list[str]:
@@ -121,7 +122,7 @@ def _hazards(outcome: Outcome, report: tp.Report, *, strict: bool) -> list[str]:
 
 
 def _replays(call: Call, misled: bool, report: tp.Report) -> list[str]:
-    replay = Replay(call, participates=not misled)
+    replay = (CopyReplay if isinstance(call, Copy) else Replay)(call, participates=not misled)
     faults = []
     # Whom a mistaken group pairs up is nobody's business.
     hazards = () if misled else report.hazards

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import tileproof as tp
-from tests.oracle.description import Call, Operand, Region
+from tests.oracle.description import Call, Copy, Operand, Region
 from tests.oracle.terms import Term
 from tileproof.layouts.axes import axis
-from tileproof.layouts.index import conjunction, disjunction
+from tileproof.layouts.index import as_relation, conjunction, disjunction
 from tileproof.layouts.layout import R, S, TileLayout
 from tileproof.layouts.view import ViewOperations
 
@@ -23,9 +23,11 @@ _OPERATORS: dict[str, Any] = {
     "<": lambda a, b: a < b,
     ">=": lambda a, b: a >= b,
     "==": lambda a, b: a == b,
-    "not": lambda a: ~a,
-    "all": lambda *items: conjunction(items),
-    "any": lambda *items: disjunction(items),
+    "min": tp.minimum,
+    "max": tp.maximum,
+    "not": lambda a: ~as_relation(a),
+    "all": lambda *items: conjunction(map(as_relation, items)),
+    "any": lambda *items: disjunction(map(as_relation, items)),
 }
 
 
@@ -89,6 +91,11 @@ def checked(call: Call, **keywords: Any) -> tp.Report:
     operands = [view(o, symbols) for o in call.operands]
     if call.pred is not None:
         keywords["pred"] = built(call.pred, symbols)
+    if isinstance(call, Copy):
+        keywords["chunk_bytes"] = call.chunk
+        for name, term in (("src_size", call.src_size), ("ignore_src", call.ignore)):
+            if term is not None:
+                keywords[name] = built(term, symbols)
     return tp.check(
         call.opcode,
         *operands,

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from tests.oracle.conflicts import collides, crosses
-from tests.oracle.description import Call, Operand
+from tests.oracle.description import Call, Copy, Operand
 from tests.oracle.grid import along, symbol_grid
 from tests.oracle.places import Place, place, starts
 from tests.oracle.terms import value
 from tests.oracle.threads import Participation, numbers, owners, participation, warps
-from tests.oracle.views import misfits, torn
+from tests.oracle.views import copy_misfits, misfits, torn
 
 RESIDUES = 256
 """Base addresses are told apart modulo this many bytes; no access demands more."""
@@ -56,13 +56,17 @@ def judge(call: Call) -> Outcome:
     for operand in call.operands:
         if not operand.buildable:
             return Outcome(unbuildable=f"{operand.name}: the steps of the view do not fit together")
-    unfit = misfits(call)
+    unfit = copy_misfits(call) if isinstance(call, Copy) else misfits(call)
     if unfit:
         return Outcome(failing={name: {} for name in unfit}, structural=True)
-    return _Judgement(call).outcome()
+    if isinstance(call, Copy):
+        from tests.oracle.copies import CopyJudgement
+
+        return CopyJudgement(call).outcome()
+    return Judgement(call).outcome()
 
 
-class _Judgement:
+class Judgement:
     """One call, with everything that varies laid out along axes: symbols, warp, lane, repeats, element."""
 
     def __init__(self, call: Call) -> None:
@@ -109,8 +113,13 @@ class _Judgement:
             # The ranks are the numbers themselves, which keeps the arrays small.
             ranks = {"warp": self.warp % 4 if call.scope == "warpgroup" else self.warp, "lane": self.lane}
         self.group = [ranks[name] for name in call.group_axes]
-        self._ownership()
         self._whole_elements()
+        self._demands()
+        return Outcome(self.failing, self.hazards, frozenset(self.implied), scattered=self.part.scattered)
+
+    def _demands(self) -> None:
+        call = self.call
+        self._ownership()
         self._memory_access()
         self._registers()
         for operand in call.operands:
@@ -123,7 +132,6 @@ class _Judgement:
             self._stale(call.memory)
         if call.trans and call.memory.bits < 16:
             self.hazards["transposed-unit"] = {}
-        return Outcome(self.failing, self.hazards, frozenset(self.implied), scattered=self.part.scattered)
 
     def _fail(self, name: str, fails: Any, where: Any) -> None:
         """Record a failure of ``name`` at the first point of ``where`` at which ``fails`` holds."""

@@ -198,6 +198,38 @@ class Call:
             yield from operand_names(operand)
 
 
+@dataclass(frozen=True)
+class Copy(Call):
+    """``cp.async``. ``memory`` is the destination; the source stands where other calls have registers.
+
+    ``bits`` and ``count`` are those of an element of the destination and of a chunk. ``src_size`` is a term,
+    ``ignore`` a truth term.
+    """
+
+    chunk: int = 16
+    operator: str = "cg"
+    src_size: Term | None = None
+    ignore: Term | None = None
+
+    @property
+    def source(self) -> Operand:
+        return self.registers
+
+    @property
+    def element_names(self) -> tuple[str, ...]:
+        return ("element",)
+
+    @property
+    def opcode(self) -> str:
+        return f"cp.async.{self.operator}.{self.space}.global"
+
+    def mentions(self) -> Iterator[str]:
+        yield from super().mentions()
+        for term in (self.src_size, self.ignore):
+            if term is not None:
+                yield from names(term)
+
+
 def operand_names(operand: Operand, *, regions: bool = True) -> Iterator[str]:
     """Every name that the tensor mentions, and, with ``regions``, that the view of it does."""
     for term in operand.shape:

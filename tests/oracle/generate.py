@@ -11,7 +11,7 @@ from tests.oracle.mutate import mutate
 from tests.oracle.terms import Term, value
 from tests.oracle.threads import numbers
 
-FAMILIES = ("ld", "st", "ldmatrix", "stmatrix")
+FAMILIES = ("ld", "st", "ldmatrix", "stmatrix", "cp.async")
 
 _ACCESSES = (
     (32, 4), (32, 2), (32, 1), (16, 4), (16, 2), (16, 1), (8, 4), (8, 2), (8, 1), (64, 2), (64, 1), (128, 1), (32, 8), (64, 4),
@@ -20,8 +20,12 @@ _ACCESSES = (
 
 def generate(family: str, choices: Choices) -> Call:
     """A call of ``family`` in :data:`FAMILIES`; the plainest choices give a plain legal one."""
+    if family == "cp.async":
+        from tests.oracle.copies import generate_copy
+
+        return generate_copy(choices)
     draft = _opcode(family, choices)
-    slabs = _launch(draft)
+    slabs = launch_of(draft)
     repeats = [choices.between(1, 3) for _ in range(choices.among(1, 0, 2))]
     group = [(name, len(threads)) for name, threads in slabs.items()]
     inner = (
@@ -29,7 +33,7 @@ def generate(family: str, choices: Choices) -> Call:
     )
     outer = [*group, *((f"repeat{d}", n) for d, n in enumerate(repeats))]
     draft.registers = _registers(draft, slabs, outer, inner)
-    draft.memory = _memory(draft, outer, inner)
+    draft.memory = memory_of(draft, outer, inner)
     if choices.chance(8) and not draft.collective:
         draft.pred = choices.among(
             ("<", "lane", 7), ("==", ("%", draft.symbol(0, 5), 2), 0), ("<", "tx", draft.symbol(1, 9)),
@@ -71,7 +75,7 @@ Slabs = dict[str, list[int]]
 """For each group axis the threads that it names, in order."""
 
 
-def _launch(draft: CallDraft) -> Slabs:
+def launch_of(draft: CallDraft) -> Slabs:
     c = draft.choices
     if c.chance(30):
         draft.guard = guard(draft)
@@ -245,7 +249,7 @@ def _bind(
         made.offsets.append((first * unit, axis))
 
 
-def _memory(draft: CallDraft, outer: list[tuple[str, int]], inner: list[tuple[str, int]]) -> OperandDraft:
+def memory_of(draft: CallDraft, outer: list[tuple[str, int]], inner: list[tuple[str, int]]) -> OperandDraft:
     c = draft.choices
     dims = [Dim(name, extent, [], extent) for name, extent in (*outer, *inner)]
     width = draft.bits

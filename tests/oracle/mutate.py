@@ -226,3 +226,6 @@ CHANGES: tuple[Callable[[CallDraft], None], ...] = (
     _half_register, _owner, _owner, _guard, _no_guard, _block, _extent, _width, _space, _replica, _order, _shared_place,
     _colliding, _scope,
 )  # fmt: skip
+
+OF_REGISTERS = (_register_stride, _half_register, _owner, _replica)
+"""Those that only registers, or axes of threads, make sense of."""

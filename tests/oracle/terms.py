@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 Term = int | str | tuple[Any, ...]
 
 THREAD_NAMES = ("lane", "warp", "tx", "ty", "tz", "wid_in_wg", "wgid", "tid_in_wg")
@@ -23,6 +25,8 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "<": lambda a, b: a < b,
     ">=": lambda a, b: a >= b,
     "==": lambda a, b: a == b,
+    "min": np.minimum,
+    "max": np.maximum,
     "not": lambda a: a ^ True,
     "all": lambda *items: _fold(lambda a, b: a & b, items),
     "any": lambda *items: _fold(lambda a, b: a | b, items),

@@ -148,6 +148,8 @@ EXPRESSIONS: dict[str, Callable[[Context], Any]] = {
     "(i & -4)": lambda c: c.i & -4,
     "((tid ^ 1) * 4)": lambda c: (c.tid ^ 1) * 4,
     "tid*4": lambda c: c.tid * 4,
+    "tid // 8": lambda c: c.tid // 8,
+    "(tid % 8) * 4": lambda c: c.tid % 8 * 4,
     "tid*2": lambda c: c.tid * 2,
     "blk*128+tid*4": lambda c: tp.symbol("blk", 0, 31, uniform="cta") * 128 + c.tid * 4,
     "T.min(4*i, 60)": lambda c: tp.minimum(4 * c.i, 60),
@@ -256,6 +258,7 @@ def build(entry: dict[str, Any]) -> tuple[str, list[ViewOperations], dict[str, A
         "block": block if isinstance(block, int) else tuple(block),
         "active": tuple(context.active),
         "assume": tuple(context.assume),
+        **entry.get("parameters", {}),
     }
     if "int32" in entry["name"] and entry["expect"] == "reject":
         # These say that the index arithmetic is done in 32 bits.

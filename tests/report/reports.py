@@ -43,4 +43,12 @@ def reports() -> dict[str, Report]:
             assume=i * i < 500,
             budget=1,
         ),
+        "read past the end": tp.check(
+            "cp.async.cg.shared.global",
+            tp.tensor("SM", (8,), "bfloat16", "shared", align=16),
+            tp.tensor("A", (60,), "bfloat16")[8 * j : 8 * j + 8],
+            block=1,
+            chunk_bytes=16,
+            src_size=tp.minimum(120 - 16 * j + 1, 16),
+        ),
     }

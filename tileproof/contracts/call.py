@@ -19,12 +19,12 @@ from tileproof.contracts.obligation import Address, Obligation, structural
 from tileproof.errors import CallError, LayoutError
 from tileproof.layouts import axes
 from tileproof.layouts.axes import Axis
-from tileproof.layouts.evaluate import evaluate
+from tileproof.layouts.evaluate import evaluate, where
 from tileproof.layouts.index import Index, Relation, as_relation, conjunction, const, leaf_of
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import normal, simplify
 from tileproof.layouts.portable import Portable
-from tileproof.layouts.sharpen import as_replacement, sharpen
+from tileproof.layouts.sharpen import as_replacement, conjuncts, sharpen
 from tileproof.layouts.traverse import leaves
 from tileproof.layouts.view import Place, View
 
@@ -199,8 +199,33 @@ class Call(Portable):
                         elif self.scope != "warpgroup" and any(v.kind == "thread" for v in leaves(plain)):
                             # The registers say that whoever executes owns them; the guard says who does.
                             proposal[name] = (1, self._first_active(name))
-                break
-        return proposal
+                return proposal
+        return proposal | self._guarded()
+
+    def _guarded(self) -> dict[str, tuple[int, int]]:
+        """Step and first of the lanes and warps that the guard leaves, where no register layout says more.
+
+        What the guard says of anything but lanes and warps is left out: this is a guess for convergence to
+        prove.
+        """
+        anyone = self.launch.thread()
+        warp, lane = anyone.warp.args[0], anyone.lane.args[0]
+        seen = conjunction((self.launch.seen_by(anyone, self.launch.active), self.launch.exists(anyone)))
+        plain = conjunction(c for c in conjuncts(seen) if set(leaves(c)) <= {warp, lane})
+        reached = where(plain, {warp: self.launch.warps, lane: (lane.hi or 0) + 1})
+        members = {
+            "warp": sorted({w % 4 if self.scope == "warpgroup" else w for w, _ in reached}),
+            "lane": sorted({n for _, n in reached}),
+        }
+        found = {}
+        for name in self.group_axes:
+            threads = members.get(name, [])
+            steps = {b - a for a, b in pairwise(threads)}
+            if len(steps) > 1:
+                self._cache["scattered"] = (name, tuple(threads))
+            elif threads:
+                found[name] = (steps.pop() if steps else 1, threads[0])
+        return found
 
     def _first_active(self, name: str) -> int:
         """The least lane or warp that the guard's bounds leave, a guess for convergence to prove."""

@@ -73,7 +73,9 @@ def in_bounds(call: Call, operand: Operand) -> Iterator[Obligation]:
             )
 
 
-def in_storage(call: Call, operand: Operand, atom: Sequence[Index], nbytes: int) -> Iterator[Obligation]:
+def in_storage(
+    call: Call, operand: Operand, atom: Sequence[Index], nbytes: int | Index
+) -> Iterator[Obligation]:
     """``nbytes`` bytes from element ``atom`` on lie in the tensor's storage.
 
     Storage that was made for the tensor holds all that its shape allows, so there being in bounds is enough.

@@ -11,6 +11,7 @@ import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 from tileproof.contracts import family as family_package
 from tileproof.contracts.call import Call
@@ -34,7 +35,8 @@ class Family:
 
     ``operands`` counts the tensor operands; ``parameters`` maps each keyword to its meaning; ``collective``
     says that a warp executes the instruction as one; ``sample`` builds canonical operands for a form, with
-    two repeats; ``issue`` writes the operands of one instruction for a proven call, in PTX order.
+    two repeats, and ``sample_parameters`` are what these need; ``issue`` writes the operands of one
+    instruction for a proven call, in PTX order, one for each operand of the form.
     """
 
     mnemonics: tuple[str, ...]
@@ -45,6 +47,7 @@ class Family:
     collective: bool
     page: str
     parameters: Mapping[str, str] = field(default_factory=dict)
+    sample_parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 _FAMILIES: dict[str, Family] = {}
@@ -61,6 +64,7 @@ def contract(
     operands: int = 2,
     collective: bool = False,
     parameters: Mapping[str, str] | None = None,
+    sample_parameters: Mapping[str, Any] | None = None,
 ) -> Callable[[States], States]:
     """Register the function below as the contract of these instructions."""
 
@@ -68,6 +72,7 @@ def contract(
         found = Family(
             mnemonics, states, issue, sample, operands, collective,
             states.__module__.rpartition(".")[2], {**(parameters or {}), **COMMON_PARAMETERS},
+            sample_parameters or {},
         )  # fmt: skip
         for mnemonic in mnemonics:
             _FAMILIES[mnemonic] = found

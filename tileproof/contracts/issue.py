@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tileproof.contracts.obligation import Address
-from tileproof.layouts.index import Index
+from tileproof.layouts.index import Index, Relation
 from tileproof.layouts.view import View
 
 
@@ -31,10 +31,25 @@ class Memory:
 
 @dataclass(frozen=True, eq=False)
 class Scalar:
-    """A scalar operand, such as a cache policy: the symbol that holds it."""
+    """A scalar operand, such as a cache policy: the expression of its value, which ``bits`` bits hold."""
 
     value: Index
     bits: int
 
 
-IssueOperand = Registers | Memory | Scalar
+@dataclass(frozen=True, eq=False)
+class Immediate:
+    """A number that is written as it is."""
+
+    value: int
+
+
+@dataclass(frozen=True, eq=False)
+class Predicate:
+    """A predicate register that holds the truth of a relation."""
+
+    relation: Relation
+
+
+IssueOperand = Registers | Memory | Scalar | Immediate | Predicate | None
+"""``None`` stands for an optional operand that is left out."""

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class _Emit(ModuleType):
-    def __call__(self, report: Report, *, format: str = "ptx") -> str:
-        """The PTX of a proven call; see :func:`tileproof.emit.fragment.emit`."""
+    def __call__(self, report: Report, *, format: str = "ptx", name: str | None = None) -> str:
+        """The PTX, or CUDA C++, of a proven call; see :func:`tileproof.emit.fragment.emit`."""
         from tileproof.emit.fragment import emit
 
-        return emit(report, format=format)
+        return emit(report, format=format, name=name)
 
 
 sys.modules[__name__].__class__ = _Emit

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from tileproof.contracts.call import Call
 from tileproof.contracts.family.ewise import MNEMONIC as EWISE
+from tileproof.contracts.issue import Immediate, Predicate
 from tileproof.emit import names
-from tileproof.emit.code import Code
+from tileproof.emit.code import Code, TemporaryKind
 from tileproof.emit.lower import Lowering, width_of
-from tileproof.emit.plan import Address, Plan, Planned, Slots, plan
+from tileproof.emit.plan import Address, Plan, Slots, Value, plan
 from tileproof.emit.registers import REGISTER_TYPES, Register, address_bits, base_register, symbol_register
 from tileproof.emit.scalars import scalar_registers, write_ewise
 from tileproof.errors import CallError
@@ -16,22 +18,39 @@ from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.traverse import leaves
 from tileproof.proofs.report import Report
 
+FORMATS = ("ptx", "cuda")
+
 NAMED = 8
 """Longer lists of registers are told by their first and last."""
 
 
-def emit(report: Report, *, format: str = "ptx") -> str:
-    """The instructions of a proven call with their address arithmetic, in braces and with own temporaries.
+def emit(report: Report, *, format: str = "ptx", name: str | None = None) -> str:
+    """The instructions of a proven call with their address arithmetic, one instruction for each repeat in
+    row-major order, spelled as the call was.
 
-    The comment above them says what was proved and which registers the code around them provides. There is
-    one instruction for each repeat, in row-major order, spelled as the call was.
+    ``ptx`` is a block in braces with own temporaries. The comment above it says what was proved and which
+    registers the code around it provides. ``cuda`` is a CUDA C++ function around the same block, called
+    ``name`` or after the opcode; see :mod:`tileproof.emit.cuda`.
 
     Raises :class:`EmissionError` unless the verdict is ``PROVED``; no option changes that.
     """
-    if format != "ptx":
-        raise CallError(f"unknown format {format!r}; the only one is 'ptx'")
+    if format not in FORMATS:
+        raise CallError(f"unknown format {format!r}; the formats are {' and '.join(map(repr, FORMATS))}")
     planned = plan(report)
-    registers = _inputs(planned)
+    if format == "cuda":
+        from tileproof.emit.cuda import source
+
+        return source([(planned, name)])
+    if name is not None:
+        raise CallError("name= is for format='cuda'; a block of PTX has no name")
+    registers = inputs(planned)
+    code = body(planned, registers)
+    head = [f"// {line}" for line in (*summary(report), *_interface(planned, registers))]
+    return "\n".join([*head, "{", *code.declarations(), *code.lines, "}"]) + "\n"
+
+
+def body(planned: Plan, registers: Mapping[Leaf, Register]) -> Code:
+    """The statements of a fragment, which read ``registers``. Raises :class:`EmissionError` for names that clash."""
     slots = [operand for issue in planned.issues for operand in issue if isinstance(operand, Slots)]
     names.demand_distinct(
         [
@@ -45,8 +64,7 @@ def emit(report: Report, *, format: str = "ptx") -> str:
     )
     code = Code()
     write(planned, Lowering(code, registers))
-    head = [f"// {line}" for line in (*summary(report), *_interface(planned, registers))]
-    return "\n".join([*head, "{", *code.declarations(), *code.lines, "}"]) + "\n"
+    return code
 
 
 def write(planned: Plan, lowering: Lowering) -> None:
@@ -62,6 +80,7 @@ def write(planned: Plan, lowering: Lowering) -> None:
         operands = [
             _text(lowering, operand, syntax.braced)
             for operand, syntax in zip(issue, form.operands, strict=True)
+            if operand is not None
         ]
         lowering.code.put(f"{guard}{form.spelling} {', '.join(operands)};")
 
@@ -83,7 +102,7 @@ def summary(report: Report) -> Iterator[str]:
         yield f"  given {assumption!r}"
 
 
-def _text(lowering: Lowering, operand: Planned, braced: bool) -> str:
+def _text(lowering: Lowering, operand: Slots | Address | Value | Immediate | Predicate, braced: bool) -> str:
     if isinstance(operand, Slots):
         listed = ", ".join(slot_names(operand))
         return f"{{{listed}}}" if braced else listed
@@ -91,12 +110,17 @@ def _text(lowering: Lowering, operand: Planned, braced: bool) -> str:
         storage = operand.storage
         at = lowering.address(storage.base, operand.runtime, operand.bits, address_bits(storage))
         return f"[{at}+{operand.displacement}]" if operand.displacement else f"[{at}]"
-    held = lowering.operand(operand.value, operand.bits)
-    return held if held.startswith("%") else lowering.code.compute("mov.b64", "b64", held)
+    if isinstance(operand, Immediate):
+        return str(operand.value)
+    if isinstance(operand, Predicate):
+        return lowering.predicate(operand.relation, width_of(operand.relation))
+    held = lowering.number(operand.value, operand.bits)
+    kind: TemporaryKind = "b64" if operand.bits == 64 else "b32"
+    return held if held.startswith("%") else lowering.code.compute(f"mov.{kind}", kind, held)
 
 
-def _inputs(planned: Plan) -> dict[Leaf, Register]:
-    """The registers that the code around a fragment sets."""
+def inputs(planned: Plan) -> dict[Leaf, Register]:
+    """The registers that the code around a fragment sets: base addresses, then symbols."""
     found = {}
     for operand in planned.issues[0]:
         if isinstance(operand, Address):
@@ -110,13 +134,9 @@ def _inputs(planned: Plan) -> dict[Leaf, Register]:
 def _interface(planned: Plan, registers: Mapping[Leaf, Register]) -> Iterator[str]:
     """The block that the fragment is for, and the registers that are declared, set and read around it."""
     call = planned.report.call
-    yield f"block {call.launch.block}" + (f", cluster {call.launch.cluster}" if call.launch.cluster else "")
-    spaces = {o.storage.name: o.storage.space for o in planned.issues[0] if isinstance(o, Address)}
+    yield launch_of(call)
     for variable, register in registers.items():
-        is_base = variable.kind == "base"
-        meaning = f"the {spaces[variable.name]} address of {variable.name}" if is_base else _range(variable)
-        step = f", a multiple of {variable.multiple_of}" if variable.multiple_of > 1 else ""
-        yield f"in  {register.name} .b{register.bits}: {meaning}{step}"
+        yield f"in  {register.name} .b{register.bits}: {meaning(planned, variable)}"
     for name, (register, dtype) in scalar_registers(planned).items():
         yield f"in  {register.name} .b{register.bits}: the {dtype} {name}"
     for position, syntax in enumerate(call.form.operands):
@@ -128,6 +148,20 @@ def _interface(planned: Plan, registers: Mapping[Leaf, Register]) -> Iterator[st
             view = call.operands[position]
             direction = "out" if syntax.access == "written" else "in "
             yield f"{direction} {_listed(listed)} .{REGISTER_TYPES[view.bits]}: {view.name}"
+
+
+def launch_of(call: Call) -> str:
+    """The block, and the cluster, that a call is for."""
+    return f"block {call.launch.block}" + (f", cluster {call.launch.cluster}" if call.launch.cluster else "")
+
+
+def meaning(planned: Plan, variable: Leaf) -> str:
+    """What a register holds that the code around a fragment sets."""
+    spaces = {o.storage.name: o.storage.space for o in planned.issues[0] if isinstance(o, Address)}
+    step = f", a multiple of {variable.multiple_of}" if variable.multiple_of > 1 else ""
+    if variable.kind == "base":
+        return f"the {spaces[variable.name]} address of {variable.name}{step}"
+    return f"{_range(variable)}{step}"
 
 
 def _range(variable: Leaf) -> str:

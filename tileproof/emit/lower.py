@@ -93,6 +93,17 @@ class Lowering:
             self._known[node.uid, bits] = found
         return found
 
+    def number(self, node: Index, bits: int) -> str:
+        """As :meth:`operand`, for a number that fits in ``bits`` but may be computed from some that do not."""
+        if bits == 64 or keeps_meaning(node, bits):
+            return self.operand(node, bits)
+        found = self._find(node.uid, bits, 64)
+        if found is None:
+            found = self._known[node.uid, bits, 64] = self._compute(
+                "cvt.u32.u64", bits, self.operand(node, 64)
+            )
+        return found
+
     def predicate(self, node: Relation, bits: int) -> str:
         """A predicate register that holds the truth value."""
         found = self._find(node.uid, bits)

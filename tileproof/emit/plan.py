@@ -15,7 +15,7 @@ from typing import Any
 
 from tileproof.contracts.call import Call
 from tileproof.contracts.families import load
-from tileproof.contracts.issue import IssueOperand, Memory, Registers
+from tileproof.contracts.issue import Immediate, IssueOperand, Memory, Predicate, Registers
 from tileproof.contracts.launch import Launch, Thread
 from tileproof.contracts.width import exact_points, fits, index_bits
 from tileproof.emit.lower import narrow, special, width_of
@@ -57,7 +57,7 @@ class Value:
     bits: int
 
 
-Planned = Slots | Address | Value
+Planned = Slots | Address | Value | Immediate | Predicate | None
 _At = Callable[[Mapping[Leaf, Index]], Planned]
 
 
@@ -80,6 +80,8 @@ class Plan:
                     yield operand.storage.base + operand.runtime
                 elif isinstance(operand, Value):
                     yield operand.value
+                elif isinstance(operand, Predicate):
+                    yield operand.relation
 
 
 def plan(report: Report) -> Plan:
@@ -146,6 +148,11 @@ def _prepare(report: Report, operand: IssueOperand) -> _At:
         return lambda at: _slots(call, operand, at)
     if isinstance(operand, Memory):
         return _Addresses(report, operand).at
+    if operand is None or isinstance(operand, Immediate):
+        return lambda _: operand
+    if isinstance(operand, Predicate):
+        predicate = Predicate(lowerable(operand.relation, call.launch))
+        return lambda _: predicate
     value = simplify(seen_by_thread(as_index(operand.value), call.launch))
     width_of(value)
     planned = Value(value, operand.bits)

@@ -58,6 +58,22 @@ def evaluate_array(expression: Any, values: Mapping[Leaf, Any]) -> Any:
     return _walk(expression, values, table)
 
 
+def where(relation: Any, counts: Mapping[Leaf, int]) -> list[tuple[int, ...]]:
+    """The points at which a relation holds, each variable counting from 0 up to, without, its number in ``counts``.
+
+    Empty where that takes numbers that 64 bits do not hold.
+    """
+    import numpy as np
+
+    grid = np.indices(tuple(counts.values()), dtype=np.int64, sparse=True)
+    try:
+        holds = evaluate_array(relation, dict(zip(counts, grid, strict=True)))
+    except OverflowError:
+        return []
+    everywhere = np.broadcast_to(holds, tuple(counts.values()))
+    return [tuple(point) for point in np.argwhere(everywhere).tolist()]
+
+
 def _walk(expression: Any, values: Mapping[Leaf, Any], table: Mapping[str, Callable[..., Any]]) -> Any:
     done: dict[int, Any] = {}
 

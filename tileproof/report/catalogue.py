@@ -152,7 +152,7 @@ def _call(
     cluster: tuple[int, ...] | None = None,
 ) -> Call:
     family = load().get(form.mnemonic)
-    parameters: dict[str, object] = {"index_bits": 32}
+    parameters: dict[str, object] = {"index_bits": 32, **(family.sample_parameters if family else {})}
     if form.get("cache_hint") is not None:
         parameters["cache_policy"] = symbol("policy", 0)
     return Call(

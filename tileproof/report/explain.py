@@ -156,7 +156,7 @@ def _operands(form: Form, family: Family | None) -> Sequence[tuple[str, ...]]:
     sample = () if family is None else family.sample(form)
     rows = []
     for position, operand in enumerate(form.operands):
-        what = in_words(operand) if family is None else _held(operand)
+        what = _held(operand) if position < len(sample) else in_words(operand)
         if operand.optional:
             what += "; may be left out"
         suffix = ""

@@ -55,7 +55,7 @@ def within(positions: Array) -> Iterator[None]:
 @dataclass(slots=True)
 class Allocation:
     """`size` bytes from `base`, once per copy. `known` marks written bytes; None where all are (whatever the
-    host passed).
+    host passed). `pending` marks those that an asynchronous copy will write; None where none ever did.
     """
 
     name: str
@@ -64,6 +64,7 @@ class Allocation:
     storage: npt.NDArray[np.uint8]
     known: Bools | None = None
     writable: bool = True
+    pending: Bools | None = None
 
 
 def fresh(name: str, base: int, size: int, copies: int) -> Allocation:
@@ -151,6 +152,7 @@ class Space:
         for allocation, part in self._locate(addresses, size):
             index = (addresses[part] - allocation.base)[:, None] + np.arange(size)
             copy = copies[part][:, None]
+            self._demand_settled(allocation, copy, index, part, addresses)
             data[part] = allocation.storage[copy, index]
             if allocation.known is not None:
                 known[part] = allocation.known[copy, index].all(axis=1)
@@ -169,11 +171,52 @@ class Space:
                 )
             index = (addresses[part] - allocation.base)[:, None] + np.arange(size)
             copy = copies[part][:, None]
+            self._demand_settled(allocation, copy, index, part, addresses)
             allocation.storage[copy, index] = data[part]
             lost[part] = (allocation.storage[copy, index] != data[part]).any(axis=1)
             if allocation.known is not None:
                 allocation.known[copy, index] = True
         return lost
+
+    def hold(self, copies: Array, addresses: Array, size: int) -> None:
+        """Nobody may touch these bytes until `settle`. Raises `FaultError` if any is held already."""
+        for allocation, part in self._locate(addresses, size):
+            index = (addresses[part] - allocation.base)[:, None] + np.arange(size)
+            copy = copies[part][:, None]
+            if allocation.pending is None:
+                allocation.pending = np.zeros(allocation.storage.shape, bool)
+            for position, (where, octets) in enumerate(zip(copy, index, strict=True)):
+                one = slice(position, position + 1)
+                self._demand_settled(allocation, copy[one], index[one], part, addresses, position)
+                allocation.pending[where, octets] = True
+
+    def settle(self, copies: Array, addresses: Array, data: Array) -> None:
+        """The bytes that were held get their values."""
+        for allocation, part in self._locate(addresses, data.shape[1]):
+            if allocation.pending is not None:
+                index = (addresses[part] - allocation.base)[:, None] + np.arange(data.shape[1])
+                allocation.pending[copies[part][:, None], index] = False
+        self.store(copies, addresses, data)
+
+    def _demand_settled(
+        self,
+        allocation: Allocation,
+        copy: Array,
+        index: Array,
+        part: Array | slice,
+        addresses: Array,
+        first: int = 0,
+    ) -> None:
+        if allocation.pending is None:
+            return
+        held = allocation.pending[copy, index].any(axis=1)
+        if held.any():
+            position = int(np.arange(addresses.size)[part][first + int(held.argmax())])
+            raise FaultError(
+                f"{self._spell(addresses[position])}, byte {int(addresses[position]) - allocation.base} of "
+                f"{allocation.name!r}, is the destination of a cp.async that nobody has waited for",
+                position,
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tileproof.emit.assemble import INSTALL_NVJITLINK, assemble, available_assemblers
+from tileproof.emit.cuda import identifier, source
 from tileproof.emit.kernel import Kernel
 from tileproof.emit.statements import calls
-from tileproof.errors import CallError
+from tileproof.errors import CallError, EmissionError
 from tileproof.layouts.index import Index, conjunction
 from tileproof.layouts.layout import TileLayout
 from tileproof.layouts.tensor import Tensor
@@ -120,6 +121,28 @@ def kernel_text(path: Path, name: str | None, arch: str | None) -> tuple[str, st
     cubin = assemble(text, target)
     usage = cubin.kernels[0]
     return text, f"{account}; assembled by {cubin.assembler}: {usage.registers} registers per thread"
+
+
+def cuda_text(path: Path, name: str | None, arch: str | None) -> tuple[str, str]:
+    """A CUDA C++ function for each call of the kernel of a file, and a line that tells what was written.
+
+    ``name`` picks one of several kernels; ``arch``, if given, is a target that must have all instructions.
+    Raises as :func:`kernel_text` does, but no assembler is asked.
+    """
+    kernel = _chosen(path, kernels_of_file(path), name)
+    planned = list(calls(kernel.definition.body))
+    forms = [call.report.call.form for call in planned]
+    reasons = (
+        [] if arch is None else [r for form in forms if (r := form.unsupported_reason(arch)) is not None]
+    )
+    if reasons:
+        raise EmissionError(f"kernel {kernel.name}: {reasons[0]}")
+    titles = [identifier(f"{kernel.name}_{n}_{form.mnemonic}") for n, form in enumerate(forms)]
+    text = source(list(zip(planned, titles, strict=True)))
+    return (
+        text,
+        f"kernel {kernel.name}: {len(titles)} CUDA function{'s' * (len(titles) != 1)}: {', '.join(titles)}",
+    )
 
 
 def _chosen(path: Path, kernels: list[Kernel], name: str | None) -> Kernel:
