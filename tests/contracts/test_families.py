@@ -21,8 +21,9 @@ from tileproof.layouts.traverse import leaves
 OWNERS = (4 @ laneid, 1 @ laneid)
 
 
-def test_every_instruction_of_the_table_has_a_family() -> None:
-    assert set(load()) == {i.mnemonic for i in table()} == {"ld", "st", "ldmatrix", "stmatrix"}
+def test_every_family_is_of_an_instruction_of_the_table() -> None:
+    assert set(load()) == {"ld", "st", "ldmatrix", "stmatrix"}
+    assert set(load()) < {i.mnemonic for i in table()}
     assert load() is load()
 
 

@@ -346,6 +346,14 @@ def test_the_table_mentions_only_what_exists(instruction: Instruction) -> None:
         for slot in instruction.slots:
             needed = set(slot.tokens) if slot.mandatory else known[slot.name]
             assert slot.name not in quantity.factors or needed <= set(quantity.factors[slot.name])
+        for slots, factors in quantity.joint.items():
+            choices = [
+                slot.tokens if slot.mandatory else (None, *slot.tokens)
+                for name in slots
+                for slot in instruction.slots
+                if slot.name == name
+            ]
+            assert set(product(*choices)) == set(factors)
     for operand in instruction.operands:
         assert {n for n in (operand.registers, operand.bits) if isinstance(n, str)} <= quantities
     assert any(not entry.when for entry in instruction.availability)
@@ -353,7 +361,8 @@ def test_the_table_mentions_only_what_exists(instruction: Instruction) -> None:
 
 @pytest.mark.parametrize("instruction", table(), ids=INSTRUCTIONS)
 def test_every_qualifier_and_every_rule_of_the_table_matters(instruction: Instruction) -> None:
-    used = {token for spelling in legal(instruction.mnemonic) for token in spelling.split(".")[1:]}
+    qualifiers = (spelling.removeprefix(instruction.mnemonic) for spelling in legal(instruction.mnemonic))
+    used = {token for spelling in qualifiers for token in spelling.split(".")[1:]}
     assert used == {token for slot in instruction.slots for token in slot.tokens}
     for slot in instruction.slots:
         for wanted, written in slot.instead.items():

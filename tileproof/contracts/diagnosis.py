@@ -66,7 +66,7 @@ def broken_rule(
     rule: Requires,
 ) -> str:
     """For tokens that fill the slots (`places` says with which index) but that a rule forbids together."""
-    factors = {quantity.name: tuple(quantity.factors) for quantity in instruction.quantities}
+    factors = {quantity.name: quantity.slots for quantity in instruction.quantities}
     says = {slot.name: slot.says for slot in instruction.slots}
     says |= {quantity.name: quantity.says for quantity in instruction.quantities}
     faults = []

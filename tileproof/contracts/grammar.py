@@ -14,13 +14,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Literal
 
 from tileproof.contracts import diagnosis
 from tileproof.contracts.architectures import PtxVersion, architecture
 from tileproof.contracts.instructions import TABLE
 from tileproof.contracts.legality import amount, breaks, holds, spellings
-from tileproof.contracts.syntax import Instruction, Since, Value
+from tileproof.contracts.syntax import Access, Instruction, OperandKind, Since, Value
 from tileproof.errors import OpcodeError
 
 Placement = tuple[int | None, ...]
@@ -29,14 +28,21 @@ Placement = tuple[int | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """One operand of a form: registers per thread, bits per register, whether they are written `{%r0}`."""
+    """One operand of a form: registers per thread, bits per register, whether they are written `{%r0}`.
+
+    The rest is as in `OperandSyntax`: whether the text may leave it out, what may stand in its place, and
+    which kind another operand must have for this one to be written.
+    """
 
     name: str
-    kind: Literal["registers", "address"]
-    access: Literal["read", "written"]
+    kind: OperandKind
+    access: Access
     registers: int
     bits: int
     braced: bool
+    optional: bool = False
+    instead: tuple[OperandKind, ...] = ()
+    given: tuple[str, OperandKind] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +182,9 @@ def _form(
             registers=quantities[entry.registers] if isinstance(entry.registers, str) else entry.registers,
             bits=quantities[entry.bits] if isinstance(entry.bits, str) else entry.bits,
             braced=entry.braced is not None and holds(entry.braced, values),
+            optional=entry.optional,
+            instead=entry.instead,
+            given=entry.given,
         )
         for entry in instruction.operands
         if holds(entry.when, values)

@@ -16,6 +16,11 @@ from tileproof.contracts.architectures import PtxVersion, Targets
 
 Value = str | int | None
 Condition = Mapping[str, tuple[Value, ...]]
+OperandKind = Literal[
+    "registers", "address", "immediate", "predicate", "descriptor", "tensor address", "coordinates"
+]
+Access = Literal["read", "written", "updated"]
+"""What happens to an operand, or to what it points to; "updated" is read and written."""
 
 ALWAYS: Condition = {}
 EVERYWHERE = Targets(minimum=0)
@@ -37,11 +42,20 @@ class Slot:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
-    """An integer that a spelling implies: the product, over some slots, of the factor of the slot's token."""
+    """An integer that a spelling implies: the product, over some slots, of the factor of the slot's token.
+
+    `joint` holds factors that several slots have together, by the tuple of their tokens.
+    """
 
     name: str
     says: str
     factors: Mapping[str, Mapping[Value, int]]
+    joint: Mapping[tuple[str, ...], Mapping[tuple[Value, ...], int]] = field(default_factory=dict)
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The names of the slots that it depends on."""
+        return (*self.factors, *(name for names in self.joint for name in names))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,15 +84,24 @@ class OperandSyntax:
 
     `registers` (how many, per thread) and `bits` (of each) are a number or the name of a quantity. A wider
     register is legal too (PTX ISA 9.4.1). Registers stand in braces where `braced` holds, even a single one.
+    A descriptor is one register, unbraced; a tensor address is a register in brackets, `[%r0]`, that holds an
+    address of tensor memory; coordinates are `[map, {%r0, %r1}]`, and `registers` counts those in braces.
+
+    The text may leave an `optional` operand out. An operand of one of the kinds `instead` may stand in its
+    place, a descriptor then having 64 bits. Where `given` is ("a", "descriptor"), it is written only when the
+    operand a is a descriptor.
     """
 
     name: str
-    kind: Literal["registers", "address"]
-    access: Literal["read", "written"]
+    kind: OperandKind
+    access: Access
     registers: str | int = 1
     bits: str | int = 64
     braced: Condition | None = None
     when: Condition = field(default_factory=dict)
+    optional: bool = False
+    instead: tuple[OperandKind, ...] = ()
+    given: tuple[str, OperandKind] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
