@@ -82,8 +82,8 @@ class Row(NamedTuple):
 
 
 @cache
-def rows() -> tuple[Row, ...]:
-    with RECORDED.open(encoding="utf-8", newline="") as lines:
+def rows(recorded: Path = RECORDED) -> tuple[Row, ...]:
+    with recorded.open(encoding="utf-8", newline="") as lines:
         return tuple(_row(cells) for cells in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
