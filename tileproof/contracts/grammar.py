@@ -125,7 +125,7 @@ def _resolve(spelling: str) -> Form:
         if broken is None:
             return _form(spelling, instruction, qualifiers, quantities, values)
         problem = problem or diagnosis.broken_rule(spelling, instruction, places, values, broken)
-    raise OpcodeError(problem or diagnosis.misspelling(spelling, instruction, tokens))
+    raise OpcodeError(problem or diagnosis.misspelling(spelling, instruction, tokens, tuple(_BY_MNEMONIC)))
 
 
 def enumerate_spellings(mnemonic: str) -> Iterator[str]:

@@ -104,6 +104,8 @@ def all_entries(mnemonic: str) -> tuple[Entry, ...]:
 
 def exemplars(instruction: Instruction) -> Iterator[Form]:
     """Supported forms that together have every qualifier that some supported form has."""
+    if instruction.mnemonic not in load():
+        return
     tokens = [(slot.name, token) for slot in instruction.slots for token in slot.tokens]
     covered: set[tuple[str, str | None]] = set()
     helpful = list(tokens)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from tileproof.contracts.architectures import ARCHITECTURES
 from tileproof.contracts.families import Family, load
-from tileproof.contracts.grammar import Form, resolve, table
+from tileproof.contracts.grammar import Form, Operand, resolve, table
 from tileproof.contracts.launch import SCOPES
-from tileproof.contracts.syntax import Instruction
+from tileproof.contracts.syntax import Instruction, OperandKind
 from tileproof.report.catalogue import (
     Entry,
     all_entries,
@@ -134,11 +134,12 @@ def _operands(form: Form, family: Family | None) -> Sequence[tuple[str, ...]]:
     sample = () if family is None else family.sample(form)
     rows = []
     for position, operand in enumerate(form.operands):
-        if operand.kind == "registers":
-            count = "1 register" if operand.registers == 1 else f"{operand.registers} registers"
-            what = f"{count} of {operand.bits} bits per thread{', in braces' if operand.braced else ''}"
-        else:
-            what = "an address"
+        what = " or ".join(_kind(operand, kind) for kind in (operand.kind, *operand.instead))
+        if operand.optional:
+            what += ", optional"
+        if operand.given is not None:
+            other, kind = operand.given
+            what += f", where {other} is {_kind(operand, kind)}"
         suffix = ""
         if position < len(sample):
             view = sample[position].as_view()
@@ -146,6 +147,23 @@ def _operands(form: Form, family: Family | None) -> Sequence[tuple[str, ...]]:
             suffix = f"suffix {view.extents[1:]} of {view.bits}-bit elements in {view.tensor.space}"
         rows.append((operand.name, operand.access, what, suffix))
     return rows
+
+
+def _kind(operand: Operand, kind: OperandKind) -> str:
+    match kind:
+        case "registers":
+            count = "1 register" if operand.registers == 1 else f"{operand.registers} registers"
+            return f"{count} of {operand.bits} bits per thread{', in braces' if operand.braced else ''}"
+        case "coordinates":
+            return f"a tensor map and {operand.registers} coordinates"
+        case "tensor address":
+            return "an address of tensor memory"
+        case "descriptor":
+            return f"a descriptor of {operand.bits if operand.kind == kind else 64} bits"
+        case "address" | "immediate":
+            return f"an {kind}"
+        case "predicate":
+            return "a predicate"
 
 
 def _groups(form: Form, family: Family) -> Sequence[tuple[str, ...]]:
