@@ -318,8 +318,8 @@ def test_advice(spelling: str, part: str) -> None:
 @pytest.mark.parametrize(
     ("spelling", "near"),
     [
-        ("ldmatrx.b16", "did you mean 'ldmatrix' or 'stmatrix'?"),
-        ("mbarrier.arive.b64", "did you mean 'mbarrier.arrive' or "),
+        ("ldmatrx.b16", "did you mean 'ldmatrix' or "),
+        ("mbarrier.arive.b64", "did you mean 'mbarrier.arrive'?"),
         ("frobnicate", "in the table. `tileproof explain` lists"),
     ],
 )
@@ -354,6 +354,14 @@ def test_the_table_mentions_only_what_exists(instruction: Instruction) -> None:
         for slot in instruction.slots:
             needed = set(slot.tokens) if slot.mandatory else known[slot.name]
             assert slot.name not in quantity.factors or needed <= set(quantity.factors[slot.name])
+        for slots, factors in quantity.joint.items():
+            choices = [
+                slot.tokens if slot.mandatory else (None, *slot.tokens)
+                for name in slots
+                for slot in instruction.slots
+                if slot.name == name
+            ]
+            assert set(product(*choices)) == set(factors)
     for operand in instruction.operands:
         assert {n for n in (operand.registers, operand.bits) if isinstance(n, str)} <= quantities
     assert any(not entry.when for entry in instruction.availability)

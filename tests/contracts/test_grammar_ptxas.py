@@ -90,11 +90,21 @@ class Row(NamedTuple):
     verdicts: dict[tuple[str, str], bool]  # by version of ptxas and by target
     lowest_version: str
 
+    @property
+    def spelling(self) -> str:
+        found = parts(self.text)
+        return self.text.partition(" ")[0] if found is None else found.opcode
+
+    @property
+    def operands(self) -> str:
+        found = parts(self.text)
+        return self.text.partition(" ")[2].removesuffix(";") if found is None else found.operands
+
 
 @cache
-def rows() -> tuple[Row, ...]:
+def rows(recorded: tuple[Path, ...] = RECORDED) -> tuple[Row, ...]:
     found = []
-    for path in RECORDED:
+    for path in recorded:
         with path.open(encoding="utf-8", newline="") as lines:
             found += [_row(cells) for cells in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)]
     return tuple(found)

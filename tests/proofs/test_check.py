@@ -29,7 +29,7 @@ MALFORMED = [
     ("ld.global.v3.b32", (R4, A4), {}, OpcodeError, r"'\.v3' \(qualifier 2\) is not a qualifier of ld"),
     ("ldd.global.b32", (R4, A4), {}, OpcodeError, "there is no instruction 'ldd' in the table; did you mean 'ld'"),
     ("", (R4, A4), {}, OpcodeError, "is not an opcode"),
-    ("mma.sync", (R4, A4), {}, OpcodeError, "there is no instruction 'mma'"),
+    ("vmad.u32", (R4, A4), {}, OpcodeError, "there is no instruction 'vmad'"),
     (LOAD, (), {}, CallError, "takes 2 operands in PTX order, got 0"),
     (LOAD, (R4,), {}, CallError, "takes 2 operands in PTX order, got 1"),
     (LOAD, (R4, A4, A4), {}, CallError, "takes 2 operands in PTX order, got 3"),

@@ -35,6 +35,18 @@ def test_an_opcode_or_a_mnemonic(opcode: str, snapshot: SnapshotAssertion) -> No
 
 
 @pytest.mark.parametrize(
+    "opcode",
+    [
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16",
+        "tcgen05.mma.cta_group::1.kind::f16",
+        "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes",
+    ],
+)
+def test_operands_of_every_kind(opcode: str, snapshot: SnapshotAssertion) -> None:
+    assert sections_text(explain(opcode)[2:]) == snapshot
+
+
+@pytest.mark.parametrize(
     ("opcode", "message"),
     [
         ("foo", "there is no instruction 'foo'"),

@@ -19,25 +19,38 @@ def unknown_instruction(spelling: str, mnemonics: Sequence[str]) -> str:
             f"{spelling!r} is not an opcode: write a mnemonic and its qualifiers, separated by dots, without "
             "predicate or operands"
         )
-    name = spelling.split(".", maxsplit=1)[0]
-    near = get_close_matches(name, {m.split(".", maxsplit=1)[0] for m in mnemonics}, 3)
-    # Of a family, `mbarrier`, the members are near: `mbarrier.arrive`.
-    members = [m for m in mnemonics if m.startswith(f"{name}.")]
-    if members:
-        near = get_close_matches(spelling, members, 3, 0.0)
+    words = spelling.split(".")
+    related = [mnemonic for mnemonic in mnemonics if mnemonic.split(".", maxsplit=1)[0] == words[0]]
+    if related:
+        # Of those that begin with the same two words, the first.
+        matcher = SequenceMatcher(None, b=_two_words(spelling).lower())
+        best = max(related, key=lambda mnemonic: _likeness(matcher, _two_words(mnemonic)))
+        return (
+            f"{spelling!r} begins with no instruction of the table; did you mean {best!r}? "
+            f"Those of {words[0]!r}: {', '.join(related)}."
+        )
+    near = get_close_matches(words[0], {m.split(".", maxsplit=1)[0] for m in mnemonics}, 3)
     advice = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
     return (
-        f"{spelling!r}: there is no instruction {name!r} in the table{advice} "
+        f"{spelling!r}: there is no instruction {words[0]!r} in the table{advice} "
         "`tileproof explain` lists those that are."
     )
 
 
-def misspelling(spelling: str, instruction: Instruction, tokens: Sequence[str]) -> str:
+def _two_words(text: str) -> str:
+    return ".".join(text.split(".")[:2])
+
+
+def misspelling(
+    spelling: str, instruction: Instruction, tokens: Sequence[str], mnemonics: Sequence[str]
+) -> str:
     """For tokens that do not fill the slots of the instruction in their order."""
     known = {token for slot in instruction.slots for token in slot.tokens}
     for index, token in enumerate(tokens):
         if token not in known:
-            return _unknown_token(spelling, instruction, tokens, index)
+            begin = f"{instruction.mnemonic}."
+            longer = [m.removeprefix(begin) for m in mnemonics if m.startswith(begin)] if index == 0 else []
+            return _unknown_token(spelling, instruction, tokens, index, longer)
     filled: dict[str, int] = {}
     for slot in instruction.slots:
         for index, token in enumerate(tokens):
@@ -73,7 +86,7 @@ def broken_rule(
     rule: Requires,
 ) -> str:
     """For tokens that fill the slots (`places` says with which index) but that a rule forbids together."""
-    factors = {quantity.name: tuple(quantity.factors) for quantity in instruction.quantities}
+    factors = {quantity.name: quantity.slots for quantity in instruction.quantities}
     says = {slot.name: slot.says for slot in instruction.slots}
     says |= {quantity.name: quantity.says for quantity in instruction.quantities}
     faults = []
@@ -82,7 +95,9 @@ def broken_rule(
         if value in allowed:
             continue
         if name in factors:
-            faults.append(f"the {says[name]} must be {_choice(allowed)}, not {value}")
+            given = [_at(str(values[slot]), at) for slot in factors[name] if (at := places[slot]) is not None]
+            makes = f"{' and '.join(given)} {'makes' if len(given) == 1 else 'make'}"
+            faults.append(f"the {says[name]} must be {_choice(allowed)}, not {value} as {makes} it")
         elif index is None:
             faults.append(f"the {says[name]} is missing; it must be {_choice(allowed)}")
         else:
@@ -97,31 +112,56 @@ def broken_rule(
     return f"{spelling!r}: {context}{', and '.join(faults)}. Reason: {rule.because} (PTX ISA {section})."
 
 
-def _unknown_token(spelling: str, instruction: Instruction, tokens: Sequence[str], index: int) -> str:
+def _unknown_token(
+    spelling: str, instruction: Instruction, tokens: Sequence[str], index: int, longer: Sequence[str]
+) -> str:
+    """`longer`: what continues the mnemonic to that of another instruction."""
     token = tokens[index]
     following = continuations(instruction, tokens[:index])
     instead = next((slot.instead[token] for slot, _ in following if token in slot.instead), None)
     if instead is not None:
         advice = f"; write '.{instead}' instead."
     else:
-        advice = _suggestion(token, [word for _, words in following for word in words], ".")
-    listed = "; ".join(f"{slot.says} {' '.join('.' + word for word in words)}" for slot, words in following)
+        advice = _suggestion(token, [*(word for _, words in following for word in words), *longer], ".")
+    listed = [f"{slot.says} {_listed(words, token)}" for slot, words in following]
+    listed += [f"other instructions {_listed(longer, token)}"] if longer else []
     return (
         f"{spelling!r}: {_at(token, index)} is not a qualifier of {instruction.mnemonic}{advice} "
-        f"Legal there: {listed or 'nothing more'}."
+        f"Legal there: {'; '.join(listed) or 'nothing more'}."
     )
+
+
+_MANY = 32
+_FEW = 8
+
+
+def _listed(words: Sequence[str], token: str) -> str:
+    """All words, or of many those that are most like the token."""
+    shown = list(words)
+    if len(words) > _MANY:
+        matcher = SequenceMatcher(None, b=token.lower())
+        near = sorted(words, key=lambda word: _likeness(matcher, word), reverse=True)[:_FEW]
+        shown = [word for word in words if word in near]
+    listed = " ".join(f".{word}" for word in shown)
+    return listed if len(shown) == len(words) else f"{listed} and {len(words) - len(shown)} more"
 
 
 def _suggestion(word: str, candidates: Iterable[str], prefix: str) -> str:
     """Ends the clause before it: with a question, or with a full stop when nothing is near."""
+    matcher = SequenceMatcher(None, b=word.lower())
 
     def likeness(candidate: str) -> tuple[float, bool]:
-        matcher = SequenceMatcher(None, candidate.lower(), word.lower())
-        return matcher.ratio(), candidate[:1] == word[:1]
+        return _likeness(matcher, candidate), candidate[:1] == word[:1]
 
     best = max(candidates, key=likeness, default="")
     near = best and likeness(best)[0] >= (0.5 if len(best) == len(word) else 0.6)
     return f"; did you mean '{prefix}{best}'?" if near else "."
+
+
+def _likeness(matcher: SequenceMatcher[str], candidate: str) -> float:
+    """How like a candidate is to the second sequence of the matcher, which analyses that one only once."""
+    matcher.set_seq1(candidate.lower())
+    return matcher.ratio()
 
 
 def _at(token: str, index: int) -> str:

@@ -14,13 +14,14 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Literal
 
 from tileproof.contracts import diagnosis
 from tileproof.contracts.architectures import PtxVersion, architecture
 from tileproof.contracts.instructions import TABLE
 from tileproof.contracts.legality import amount, breaks, holds, spellings
 from tileproof.contracts.syntax import (
+    ANY,
+    Access,
     Condition,
     Constants,
     Instruction,
@@ -42,7 +43,7 @@ class Operand:
 
     name: str
     kind: Kind
-    access: Literal["read", "written"]
+    access: Access
     registers: int
     bits: int
     braced: bool = False
@@ -57,6 +58,8 @@ class Operand:
     gaps: bool = False
     special: bool = False
     second: Second | None = None
+    instead: tuple[Kind, ...] = ()
+    given: tuple[str, Kind] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +147,7 @@ def _resolve(spelling: str) -> Form:
         if broken is None:
             return unchecked_form(instruction, qualifiers)
         problem = problem or diagnosis.broken_rule(spelling, instruction, places, values, broken)
-    raise OpcodeError(problem or diagnosis.misspelling(spelling, instruction, tokens))
+    raise OpcodeError(problem or diagnosis.misspelling(spelling, instruction, tokens, tuple(_BY_MNEMONIC)))
 
 
 def enumerate_spellings(mnemonic: str) -> Iterator[str]:
@@ -240,11 +243,14 @@ def _operand(entry: OperandSyntax, quantities: Mapping[str, int], values: Mappin
         real=where(entry.real),
         negatable=entry.negatable,
         narrow=where(entry.narrow),
-        constants=entry.constants,
+        # An immediate of which the record says no more may be any.
+        constants=entry.constants or (ANY if "immediate" in (entry.kind, *entry.instead) else ()),
         at_most=entry.at_most,
         optional=entry.optional,
         sink=entry.sink,
         gaps=where(entry.gaps),
         special=entry.special,
         second=entry.second,
+        instead=entry.instead,
+        given=entry.given,
     )

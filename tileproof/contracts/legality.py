@@ -25,7 +25,10 @@ def breaks(rule: Requires, values: Mapping[str, Value]) -> bool:
 
 def amount(quantity: Quantity, values: Mapping[str, Value]) -> int:
     """The value of a quantity whose slots are filled."""
-    return prod(factor[values[slot]] for slot, factor in quantity.factors.items())
+    single = prod(factor[values[slot]] for slot, factor in quantity.factors.items())
+    return single * prod(
+        factor[tuple(values[slot] for slot in slots)] for slots, factor in quantity.joint.items()
+    )
 
 
 def spellings(instruction: Instruction, depth: int, values: dict[str, Value]) -> Iterator[str]:
@@ -96,7 +99,7 @@ def _decided(instruction: Instruction) -> tuple[tuple[tuple[Quantity, ...], tupl
     """For each slot, the quantities and the rules for which it is the last slot that they read."""
     order = {slot.name: index for index, slot in enumerate(instruction.slots)}
     for entry in instruction.quantities:
-        order[entry.name] = max(order[name] for name in entry.factors)
+        order[entry.name] = max(order[name] for name in entry.slots)
     last = {rule: max(order[name] for name in (*rule.when, *rule.then)) for rule in instruction.rules}
     return tuple(
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 from tileproof.contracts.grammar import Operand
@@ -33,29 +34,8 @@ def operand_list(operands: tuple[Operand, ...]) -> str:
 
 def in_words(operand: Operand) -> str:
     """What an operand may be written as."""
-    legal = []
-    match operand.kind:
-        case "registers" if operand.braced:
-            number = f"{operand.registers} registers" if operand.registers != 1 else "one register"
-            others = " or constants" * bool(operand.constants) + " or _" * operand.gaps
-            names = ", ".join(f"%r{index}" for index in range(min(operand.registers, 4)))
-            more = ", ..." if operand.registers > 4 else ""
-            legal.append(f"{number} of {_width(operand)}{others}, in braces as in {{{names}{more}}}")
-        case "registers":
-            legal.append(f"a register of {_width(operand)}")
-        case "predicate":
-            legal.append("a predicate register" + (", perhaps negated by '!'" if operand.negatable else ""))
-        case "address":
-            legal.append("an address in brackets, as in [%rd0+16], of " + _address_width(operand))
-        case "name":
-            legal.append(f"a register of {operand.bits} bits or a variable, perhaps with an offset")
-        case "tensor":
-            coordinates = ", ".join(f"%c{index}" for index in range(operand.registers))
-            legal.append(f"a tensor map and its coordinates, as in [%rd0, {{{coordinates}}}]")
-        case "sink":
-            legal.append("the sink _")
-        case "immediate":
-            pass
+    own = _kind_in_words(operand)
+    legal = [own] if own else []
     if operand.second == "required":
         legal = [f"{legal[0]}{', or _,' * operand.sink} with '|' and a predicate after it"]
     elif operand.second:
@@ -64,9 +44,41 @@ def in_words(operand: Operand) -> str:
         legal.append("a special register")
     if operand.constants and operand.kind != "tensor" and not operand.braced:
         legal.append(_constants(operand))
+    for kind in operand.instead:
+        bits = 64 if kind == "descriptor" else operand.bits
+        legal.append(_kind_in_words(replace(operand, kind=kind, bits=bits, braced=False)))
     if operand.sink and operand.second != "required":
         legal.append("the sink _")
-    return " or ".join(legal)
+    return " or ".join(text for text in legal if text)
+
+
+def _kind_in_words(operand: Operand) -> str:
+    """An operand of its own kind; nothing for an immediate, of which the constants are all."""
+    match operand.kind:
+        case "registers" if operand.braced:
+            number = f"{operand.registers} registers" if operand.registers != 1 else "one register"
+            others = " or constants" * bool(operand.constants) + " or _" * operand.gaps
+            names = ", ".join(f"%r{index}" for index in range(min(operand.registers, 4)))
+            more = ", ..." if operand.registers > 4 else ""
+            return f"{number} of {_width(operand)}{others}, in braces as in {{{names}{more}}}"
+        case "registers":
+            return f"a register of {_width(operand)}"
+        case "predicate":
+            return "a predicate register" + (", perhaps negated by '!'" if operand.negatable else "")
+        case "address":
+            return "an address in brackets, as in [%rd0+16], of " + _address_width(operand)
+        case "name":
+            return f"a register of {operand.bits} bits or a variable, perhaps with an offset"
+        case "tensor address":
+            return "an address of tensor memory in brackets, as in [%r0]"
+        case "descriptor":
+            return f"a descriptor in a register of {operand.bits} bits"
+        case "tensor":
+            coordinates = ", ".join(f"%c{index}" for index in range(operand.registers))
+            return f"a tensor map and its coordinates, as in [%rd0, {{{coordinates}}}]"
+        case "sink":
+            return "the sink _"
+    return ""
 
 
 def _slot(slot: Slot) -> str:
@@ -98,7 +110,7 @@ def _covers(instruction: Instruction, conditions: list[Condition]) -> bool:
 
 
 def _operand(operand: OperandSyntax | Operand) -> str:
-    text = f"[{operand.name}]" if operand.kind in ("address", "tensor") else operand.name
+    text = f"[{operand.name}]" if operand.kind in ("address", "tensor", "tensor address") else operand.name
     if operand.second:
         text += "|p" if operand.second == "required" else "{|p}"
     return f"{{!}}{text}" if operand.negatable else text

@@ -119,7 +119,7 @@ def _split(form: Form, operands: str) -> list[str]:
 
 def _demand_count(form: Form, texts: Sequence[str]) -> None:
     most = len(form.operands)
-    least = sum(not operand.optional for operand in form.operands)
+    least = sum(not operand.optional and operand.given is None for operand in form.operands)
     if not least <= len(texts) <= most:
         number = str(most) if least == most else f"{least} {'or' if most == least + 1 else 'to'} {most}"
         listed = f": {operand_list(form.operands)}" if most else ""
@@ -168,6 +168,9 @@ class _Search:
                 self._fail(index, f"{self.texts[index]!r} is one operand too many")
             return
         operand = self.form.operands[position]
+        if operand.given is not None and given.get(operand.given[0], ("", ""))[0] != operand.given[1]:
+            yield from self._assigned(position + 1, index, given)
+            return
         if index < len(self.texts):
             text = self.texts[index]
             how, problem = written(operand, text, self.width_of, _bound(operand, given))

@@ -16,8 +16,12 @@ from tileproof.contracts.architectures import PtxVersion, Targets
 
 Value = str | int | None
 Condition = Mapping[str, tuple[Value, ...]]
+Access = Literal["read", "written", "updated"]
+"""What happens to an operand, or to what it points to; "updated" is read and written."""
 
-Kind = Literal["registers", "predicate", "address", "immediate", "name", "tensor", "sink"]
+Kind = Literal[
+    "registers", "predicate", "address", "immediate", "name", "tensor", "tensor address", "descriptor", "sink"
+]
 Second = Literal["required", "optional"]
 Constants = range | tuple[int, ...]
 
@@ -43,11 +47,20 @@ class Slot:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
-    """An integer that a spelling implies: the product, over some slots, of the factor of the slot's token."""
+    """An integer that a spelling implies: the product, over some slots, of the factor of the slot's token.
+
+    `joint` holds factors that several slots have together, by the tuple of their tokens.
+    """
 
     name: str
     says: str
     factors: Mapping[str, Mapping[Value, int]]
+    joint: Mapping[tuple[str, ...], Mapping[tuple[Value, ...], int]] = field(default_factory=dict)
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The names of the slots that it depends on."""
+        return (*self.factors, *(name for names in self.joint for name in names))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,17 +97,21 @@ class OperandSyntax:
     - immediate: a constant.
     - name: an address without brackets: a register, or a variable with an optional offset (PTX ISA 6.4).
     - tensor: `[a, {c0, c1}]`, a 64-bit address of a tensor map with `registers` coordinates of `bits` each.
+    - tensor address: `[a]`, a 32-bit register that holds an address of tensor memory.
+    - descriptor: a register of 64 bits, or of `bits`, that describes a matrix or an instruction.
     - sink: `_` and nothing else.
 
     `constants` are those that may be written (PTX ISA 4.5), none by default, at most the constant that stands
     for the operand `at_most`. An `optional` operand may be left out, `_` may stand for one with `sink` and,
     where `gaps` holds, for registers in braces. A `special` register, `%tid.x`, may be read where it says so (PTX
-    ISA 10). `second` says whether `|` and a predicate follow it.
+    ISA 10). `second` says whether `|` and a predicate follow it. An operand of one of the kinds `instead` may
+    stand in its place, a descriptor then having 64 bits. Where `given` is ("a", "descriptor"), it is written only
+    when the operand a is a descriptor.
     """
 
     name: str
     kind: Kind
-    access: Literal["read", "written"]
+    access: Access
     registers: str | int = 1
     bits: str | int = 64
     braced: Condition | None = None
@@ -110,6 +127,8 @@ class OperandSyntax:
     gaps: Condition | None = None
     special: bool = False
     second: Second | None = None
+    instead: tuple[Kind, ...] = ()
+    given: tuple[str, Kind] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from tileproof.contracts.grammar import Operand
@@ -37,7 +38,17 @@ class Written(NamedTuple):
 
 
 def written(operand: Operand, text: str, width_of: WidthOf, bound: int | None) -> Written:
-    """How a text writes an operand; a constant is at most `bound`."""
+    """How a text writes an operand, or what may stand in its place; a constant is at most `bound`."""
+    found = _as_its_kind(operand, text, width_of, bound)
+    for kind in operand.instead if found.how is None else ():
+        bits = {"descriptor": 64, "tensor address": 32}.get(kind, operand.bits)
+        other = _as_its_kind(replace(operand, kind=kind, bits=bits, braced=False), text, width_of, bound)
+        if other.how is not None:
+            return other
+    return found
+
+
+def _as_its_kind(operand: Operand, text: str, width_of: WidthOf, bound: int | None) -> Written:
     if text == "_" and operand.second != "required" and (operand.sink or operand.kind == "sink"):
         return Written("_")
     if operand.second is not None:
@@ -58,7 +69,10 @@ def written(operand: Operand, text: str, width_of: WidthOf, bound: int | None) -
             return _one(operand, text, width_of, bound)
         case "predicate":
             return _predicate(text.removeprefix("!") if operand.negatable else text, width_of)
-        case "address":
+        case "descriptor":
+            found = _one(operand, text, width_of, bound)
+            return found if found.how is None else Written("descriptor")
+        case "address" | "tensor address":
             return _place(operand, _ADDRESS.fullmatch(text), width_of)
         case "name":
             place = _place(operand, _PLACE.fullmatch(text), width_of)

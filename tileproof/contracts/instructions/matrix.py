@@ -1,4 +1,4 @@
-"""ldmatrix and stmatrix (PTX ISA 9.7.14.5.15, 9.7.14.5.16)."""
+"""ldmatrix, stmatrix and movmatrix (PTX ISA 9.7.14.5.15 to 9.7.14.5.17)."""
 
 from __future__ import annotations
 
@@ -106,4 +106,22 @@ STMATRIX = Instruction(
     ),
 )
 
-INSTRUCTIONS = (LDMATRIX, STMATRIX)
+MOVMATRIX = Instruction(
+    mnemonic="movmatrix",
+    section="9.7.14.5.17",
+    summary="transpose a matrix in the registers of a warp",
+    slots=(
+        _SYNC,
+        _ALIGNED,
+        Slot("shape", "matrix shape", ("m8n8",), mandatory=True),
+        Slot("trans", ".trans qualifier", ("trans",), mandatory=True),
+        Slot("type", "element type", ("b16",), mandatory=True),
+    ),
+    operands=(
+        OperandSyntax("d", "registers", "written", bits=32),
+        OperandSyntax("a", "registers", "read", bits=32),
+    ),
+    availability=(Since(ALWAYS, (7, 8), Targets(75), "movmatrix"),),
+)
+
+INSTRUCTIONS = (LDMATRIX, STMATRIX, MOVMATRIX)
