@@ -693,7 +693,7 @@ def test_a_launch_hands_checked_arguments_to_the_driver(monkeypatch: pytest.Monk
     assert (cubin.arch, name, grid, block) == ("sm_90a", "guarded_copy", 2, (64, 1, 1))
     assert arguments[0] == (8, "s32")
     assert arguments[1] is a
-    assert call.named == {"cluster": None, "device": 1}
+    assert call.named == {"cluster": None, "dynamic_shared": 0, "device": 1}
 
 
 @pytest.mark.parametrize(

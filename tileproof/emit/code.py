@@ -11,6 +11,11 @@ _PREFIX: dict[TemporaryKind, str] = {"b32": "%r", "b64": "%rd", "pred": "%p"}
 INDENT = "    "
 
 
+def comment(text: str) -> str:
+    """A comment of one line, whatever is in the text: PTX is ASCII, and a line break would end the comment."""
+    return f"// {''.join(c if ' ' <= c <= '~' else '?' for c in text)}"
+
+
 class Code:
     """A list of PTX lines that grows. Every temporary is written once, so none is ever reused."""
 
@@ -28,7 +33,7 @@ class Code:
         self.lines.append(f"{INDENT}{statement}")
 
     def comment(self, text: str) -> None:
-        self.lines.append(f"{INDENT}// {text}")
+        self.lines.append(f"{INDENT}{comment(text)}")
 
     def label(self, name: str) -> None:
         self.lines.append(f"{name}:")

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from tileproof.emit import names
+from tileproof.emit import names, shared
 from tileproof.emit.registers import REGISTER_TYPES
-from tileproof.emit.statements import RegisterFile
+from tileproof.emit.statements import Parameter, RegisterFile, TypedScalar
 from tileproof.errors import CallError
-from tileproof.layouts.dtypes import dtype_bits
+from tileproof.layouts.dtypes import dtype_bits, dtype_name
 from tileproof.layouts.index import Index, IndexLike, leaf
 from tileproof.layouts.layout import TileLayout
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.symbols import symbol
 from tileproof.layouts.tensor import Space, Storage, Tensor, tensor
+from tileproof.scalars.expression import Scalar, variable
 
 Shape = Sequence[IndexLike] | IndexLike
 
-STATIC_SHARED = 48 * 1024
-"""Bytes of static shared memory of a CTA (CUDA C++ Programming Guide, "Technical Specifications")."""
+SCALAR_TYPES = ("float16", "bfloat16", "float32", "float64")
+"""The types of scalars that are no integers."""
 
 
 class Declarations:
@@ -27,8 +28,9 @@ class Declarations:
 
     def __init__(self, kernel: str) -> None:
         self.kernel = names.identifier(kernel)
-        self.parameters: list[Tensor | Index] = []
+        self.parameters: list[Parameter] = []
         self.variables: list[Tensor] = []
+        self.dynamic: list[Tensor] = []
         self.files: dict[Storage, RegisterFile] = {}
         self.grid: dict[str, int] = {}
         self._names = {kernel}
@@ -43,14 +45,27 @@ class Declarations:
     def pointer(
         self, name: str, shape: Shape, dtype: str, layout: TileLayout | str | None, align: int | None
     ) -> Tensor:
-        made = tensor(self.take_name(name), shape, dtype, "global", layout=layout, align=align)
+        made = tensor(name, shape, dtype, "global", layout=layout, align=align)
+        self.take_name(name)
         self.parameters.append(made)
         return made
 
     def scalar(self, name: str, lo: int | None, hi: int | None, multiple_of: int) -> Index:
-        made = symbol(self.take_name(name), lo, hi, multiple_of=multiple_of)
+        made = symbol(name, lo, hi, multiple_of=multiple_of)
+        self.take_name(name)
         self.parameters.append(made)
         return made
+
+    def typed_scalar(self, name: str, dtype: str) -> Scalar:
+        kind = dtype_name(dtype)
+        if kind not in SCALAR_TYPES:
+            raise CallError(
+                f"scalar {name}: dtype is {dtype!r}; typed scalars are {', '.join(SCALAR_TYPES)}, and integers "
+                "are given by their bounds"
+            )
+        made = TypedScalar(self.take_name(name), kind, variable(name, kind))
+        self.parameters.append(made)
+        return made.variable
 
     def block_index(self, axis: Literal["x", "y", "z"], count: int) -> Index:
         if axis not in ("x", "y", "z") or count < 1:
@@ -72,14 +87,36 @@ class Declarations:
         align: int | None,
     ) -> Tensor:
         """A tensor in static memory. Raises :class:`CallError` if its size is not static or too large."""
-        made = tensor(self.take_name(name), shape, dtype, space, layout=layout, align=align)
-        used = _size(made) + sum(_size(t) for t in self.variables if t.space == "shared")
-        if space == "shared" and used > STATIC_SHARED:
+        made = tensor(name, shape, dtype, space, layout=layout, align=align)
+        shared.size(made)
+        used = shared.extent([*(t for t in self.variables if t.space == "shared"), made])
+        if space == "shared" and used > shared.STATIC:
             raise CallError(
                 f"kernel {self.kernel}: {name} brings static shared memory to {used} bytes, and "
-                f"{STATIC_SHARED} is the most"
+                f"{shared.STATIC} is the most; declare it with dynamic=True"
             )
+        self.take_name(name)
         self.variables.append(made)
+        return made
+
+    def in_dynamic(
+        self, name: str, shape: Shape, dtype: str, layout: TileLayout | str | None, align: int | None
+    ) -> Tensor:
+        """A tensor in dynamic shared memory. Raises :class:`CallError` if no target has as much."""
+        made = tensor(name, shape, dtype, "shared", layout=layout, align=align)
+        if made.storage.align > shared.MOST_ALIGNED:
+            raise CallError(
+                f"kernel {self.kernel}: {name} is aligned to {made.storage.align} bytes, and shared memory to "
+                f"{shared.MOST_ALIGNED} at the most"
+            )
+        used = shared.extent([*self.dynamic, made])
+        if used > shared.MOST:
+            raise CallError(
+                f"kernel {self.kernel}: {name} brings dynamic shared memory to {used} bytes, and no target has "
+                f"more than {shared.MOST}"
+            )
+        self.take_name(name)
+        self.dynamic.append(made)
         return made
 
     def registers(self, name: str, shape: Shape, dtype: str, layout: TileLayout | str | None) -> RegisterFile:
@@ -90,26 +127,17 @@ class Declarations:
                 f"registers {name}: {dtype} has {bits} bits, and registers hold elements of "
                 f"{', '.join(map(str, REGISTER_TYPES))}"
             )
-        made = tensor(self.take_name(name), shape, dtype, "registers", layout=layout)
-        file = RegisterFile(made, _size(made) * 8 // bits, bits)
+        made = tensor(name, shape, dtype, "registers", layout=layout)
+        file = RegisterFile(made, shared.size(made) * 8 // bits, bits)
+        self.take_name(name)
         self.files[made.storage] = file
         return file
 
     def knows(self, storage: Storage) -> bool:
-        tensors = (t for t in (*self.parameters, *self.variables) if isinstance(t, Tensor))
+        tensors = (t for t in (*self.parameters, *self.variables, *self.dynamic) if isinstance(t, Tensor))
         return storage in self.files or any(t.storage is storage for t in tensors)
 
     @property
     def scalars(self) -> list[Leaf]:
         """The integer parameters."""
         return [item.args[0] for item in self.parameters if isinstance(item, Index)]
-
-
-def _size(made: Tensor) -> int:
-    """The size of a tensor's storage in bytes."""
-    size = None if made.storage.size is None else made.storage.size.value
-    if size is None:
-        raise CallError(
-            f"tensor {made.name}: {made.space} storage has a static size, and its shape is {made.shape}"
-        )
-    return size

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 
 from tileproof.emit import names
-from tileproof.emit.code import Code
+from tileproof.emit.code import Code, comment
 from tileproof.emit.lower import Lowering, width_of
 from tileproof.emit.plan import Address, Plan, Planned, Slots, plan
 from tileproof.emit.registers import REGISTER_TYPES, Register, address_bits, base_register, symbol_register
@@ -39,22 +40,29 @@ def emit(report: Report, *, format: str = "ptx") -> str:
     )
     code = Code()
     write(planned, Lowering(code, registers))
-    head = [f"// {line}" for line in (*summary(report), *_interface(planned, registers))]
+    head = [comment(line) for line in (*summary(report), *_interface(planned, registers))]
     return "\n".join([*head, "{", *code.declarations(), *code.lines, "}"]) + "\n"
 
 
-def write(planned: Plan, lowering: Lowering) -> None:
-    """Write the address arithmetic and the instructions of a call, nothing else."""
+def write(planned: Plan, lowering: Lowering, name: str = "") -> None:
+    """Write the address arithmetic and the instructions of a call, nothing else.
+
+    With a ``name`` for the call, each instruction has a comment that tells its call and its repeat.
+    """
     form = planned.report.call.form
     guard = ""
     if planned.predicate is not None:
         guard = f"@{lowering.predicate(planned.predicate, width_of(planned.predicate))} "
-    for issue in planned.issues:
+    extents = planned.report.call.repeat_extents
+    repeats = product(*map(range, extents))
+    for issue, repeat in zip(planned.issues, repeats, strict=True):
         operands = [
             _text(lowering, operand, syntax.braced)
             for operand, syntax in zip(issue, form.operands, strict=True)
         ]
-        lowering.code.put(f"{guard}{form.spelling} {', '.join(operands)};")
+        turn = f", repeat {', '.join(map(str, repeat))}" if repeat else ""
+        told = f"  // {name}{turn}" if name else ""
+        lowering.code.put(f"{guard}{form.spelling} {', '.join(operands)};{told}")
 
 
 def slot_names(operand: Slots) -> list[str]:
@@ -68,6 +76,22 @@ def summary(report: Report) -> Iterator[str]:
     operands = ", ".join(view.name for view in call.operands)
     yield f"{call.form.spelling} ({operands}) at {call.scope} scope: {report.verdict.name}"
     yield "  " + ", ".join(dict.fromkeys(finding.obligation.id for finding in report.findings))
+    if launch.active.value is not True:
+        yield f"  where {launch.active!r}"
+    for assumption in launch.assumptions:
+        yield f"  given {assumption!r}"
+
+
+def account(report: Report, number: int) -> Iterator[str]:
+    """The proof of call ``number`` of a kernel: its conditions, and by which method each obligation holds."""
+    call, launch = report.call, report.call.launch
+    operands = ", ".join(view.name for view in call.operands)
+    yield f"call {number}: {call.form.spelling} ({operands}) at {call.scope} scope: {report.verdict.name}"
+    methods: dict[str, dict[str, None]] = {}
+    for finding in report.findings:
+        methods.setdefault(finding.method, {})[finding.obligation.id] = None
+    for method, obligations in methods.items():
+        yield f"  by {method}: {', '.join(obligations)}"
     if launch.active.value is not True:
         yield f"  where {launch.active!r}"
     for assumption in launch.assumptions:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import inf, isinf, prod
 from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tileproof.contracts.architectures import ARCHITECTURES
+from tileproof.emit import floats, shared
 from tileproof.emit.registers import symbol_register
-from tileproof.emit.statements import Definition
+from tileproof.emit.statements import Definition, Parameter, TypedScalar
 from tileproof.errors import LaunchError
 from tileproof.layouts.dtypes import dtype_bits
 from tileproof.layouts.evaluate import evaluate
@@ -54,7 +55,9 @@ def simulate(
         if isinstance(item, Tensor):
             promised[id(argument)] = max(item.storage.align, promised.get(id(argument), 1))
     passed = [
-        Buffer(argument, align=promised[id(argument)]) if isinstance(item, Tensor) else int(argument)
+        Buffer(argument, align=promised[id(argument)])
+        if isinstance(item, Tensor)
+        else _scalar(item, argument)
         for item, argument in zip(kernel.parameters, arguments, strict=True)
     ]
     return run(
@@ -65,7 +68,12 @@ def simulate(
         block=kernel.launch.block,
         cluster=kernel.launch.cluster,
         target=arch,
+        dynamic_shared=shared.extent(kernel.dynamic),
     )
+
+
+def _scalar(item: Index | TypedScalar, argument: Any) -> int | np.generic:
+    return floats.bits(float(argument), item.dtype) if isinstance(item, TypedScalar) else int(argument)
 
 
 def device_architecture(device: int = 0) -> str:
@@ -78,9 +86,13 @@ def device_architecture(device: int = 0) -> str:
 
 
 def packed(kernel: Definition, arguments: Sequence[Any]) -> list[Any]:
-    """Arguments as the launcher takes them: integers with the type of their parameter."""
+    """Arguments as the launcher takes them: integers with the type of their parameter, other numbers as bits."""
     return [
-        argument if isinstance(item, Tensor) else (int(argument), f"s{symbol_register(item.args[0]).bits}")
+        (int(argument), f"s{symbol_register(item.args[0]).bits}")
+        if isinstance(item, Index)
+        else floats.bits(float(argument), item.dtype)
+        if isinstance(item, TypedScalar)
+        else argument
         for item, argument in zip(kernel.parameters, arguments, strict=True)
     ]
 
@@ -107,13 +119,15 @@ def check_arguments(kernel: Definition, arguments: Sequence[Any], grid: Grid) ->
             found = ", ".join(f"{v.name} = {n}" for v, n in values.items())
             raise LaunchError(f"kernel {kernel.name} was proved where {relation!r}, and here {found}")
     for item, argument in pairs:
+        if isinstance(item, TypedScalar):
+            _check_number(kernel, item, argument)
         if isinstance(item, Tensor):
             _check_array(kernel, item, _array(kernel, item, argument), values)
     _check_grid(kernel, grid)
 
 
-def _name(item: Tensor | Index) -> str:
-    return item.name if isinstance(item, Tensor) else str(item.args[0].name)
+def _name(item: Parameter) -> str:
+    return str(item.args[0].name) if isinstance(item, Index) else item.name
 
 
 def _failure(kernel: Definition, name: str, needed: str, found: str) -> LaunchError:
@@ -131,6 +145,21 @@ def _integer(kernel: Definition, variable: Leaf, argument: Any) -> int:
     if value % variable.multiple_of:
         raise _failure(kernel, variable.name, f"a multiple of {variable.multiple_of}", str(value))
     return value
+
+
+def _check_number(kernel: Definition, item: TypedScalar, argument: Any) -> None:
+    """A finite number may be rounded to its type, but not to infinity."""
+    number = isinstance(argument, int | float | np.integer | np.floating) and not isinstance(argument, bool)
+    if not number:
+        raise _failure(kernel, item.name, f"a number for {item.dtype}", repr(argument))
+    try:
+        value = float(argument)
+    except OverflowError:
+        value = inf if argument > 0 else -inf
+    if isinf(floats.rounded(value, item.dtype)) and not (
+        isinstance(argument, float | np.floating) and isinf(value)
+    ):
+        raise _failure(kernel, item.name, f"a number that {item.dtype} can hold", str(argument))
 
 
 def _array(kernel: Definition, item: Tensor, argument: Any) -> _Array:

@@ -21,19 +21,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from tileproof.contracts.architectures import PtxVersion
 from tileproof.contracts.launch import Launch
+from tileproof.emit import names, shared
 from tileproof.emit.blocks import Blocks
 from tileproof.emit.declarations import Declarations, Shape
+from tileproof.emit.mbarrier import MBarrier
+from tileproof.emit.mbarrier import checked as checked_barrier
 from tileproof.emit.module import lacking, module_text
 from tileproof.emit.plan import Plan, Slots, lowerable, plan
-from tileproof.emit.statements import Apply, Definition, Fill, Loop, Raw, When, calls
+from tileproof.emit.statements import Apply, Assume, Barrier, Definition, Fill, Loop, Note, Raw, When, calls
 from tileproof.errors import CallError, EmissionError
 from tileproof.layouts.bounds import bounds
-from tileproof.layouts.index import Index, IndexLike, Relation, as_index, as_relation, leaf
+from tileproof.layouts.index import Index, IndexLike, Relation, as_index, as_relation, leaf, negate
 from tileproof.layouts.layout import TileLayout
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import decide, simplify
@@ -45,6 +48,7 @@ from tileproof.proofs.report import Report
 
 if TYPE_CHECKING:
     from tileproof.emit.assemble import Cubin
+    from tileproof.scalars.expression import Scalar
     from tileproof.simulate import SimulationResult
 
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
@@ -93,11 +97,39 @@ class Kernel:
         """
         return self._declared.pointer(name, shape, dtype, layout, align)
 
+    @overload
     def scalar(
-        self, name: str, lo: int | None = None, hi: int | None = None, *, multiple_of: int = 1
-    ) -> Index:
-        """An integer parameter, ``.s32`` if its inclusive bounds allow, else ``.s64``. A launch checks it."""
-        return self._declared.scalar(name, lo, hi, multiple_of)
+        self,
+        name: str,
+        lo: int | None = None,
+        hi: int | None = None,
+        *,
+        multiple_of: int = 1,
+        dtype: None = None,
+    ) -> Index: ...
+
+    @overload
+    def scalar(self, name: str, *, dtype: str) -> Scalar: ...
+
+    def scalar(
+        self,
+        name: str,
+        lo: int | None = None,
+        hi: int | None = None,
+        *,
+        multiple_of: int = 1,
+        dtype: str | None = None,
+    ) -> Index | Scalar:
+        """An integer parameter, ``.s32`` if its inclusive bounds allow, else ``.s64``. A launch checks it.
+
+        With a ``dtype`` (float16, bfloat16, float32, float64) it is a typed scalar, without bounds. A launch
+        takes a number and rounds it to the nearest of that type.
+        """
+        if dtype is None:
+            return self._declared.scalar(name, lo, hi, multiple_of)
+        if (lo, hi, multiple_of) != (None, None, 1):
+            raise CallError(f"scalar {name}: bounds and multiple_of are for integers; {dtype} takes none")
+        return self._declared.typed_scalar(name, dtype)
 
     def block_index(self, axis: Literal["x", "y", "z"], count: int) -> Index:
         """``%ctaid`` along an axis, where the grid has at most ``count`` CTAs; a launch checks that."""
@@ -111,9 +143,19 @@ class Kernel:
         *,
         layout: TileLayout | str | None = None,
         align: int | None = None,
+        dynamic: bool = False,
     ) -> Tensor:
-        """A tensor in static shared memory."""
+        """A tensor in static shared memory, of which there are 48 KiB, or in ``dynamic`` shared memory.
+
+        Its address is a multiple of ``align`` bytes. :meth:`launch` asks for what dynamic tensors need.
+        """
+        if dynamic:
+            return self._declared.in_dynamic(name, shape, dtype, layout, align)
         return self._declared.variable(name, shape, dtype, "shared", layout, align)
+
+    def mbarrier(self, name: str, count: int = 1) -> MBarrier:
+        """``count`` barriers, words of 8 bytes in static shared memory, to be initialised by one thread."""
+        return MBarrier(self._declared.variable(name, (count,), "uint64", "shared", None, 8), self._barrier)
 
     def local(
         self,
@@ -187,7 +229,7 @@ class Kernel:
         planned = plan(report)
         self._demand_symbols(*planned.expressions)
         self._demand_widths(planned)
-        self._blocks.add(Apply(planned))
+        self._blocks.add(Apply(planned, extra))
         self._blocks.vouch(extra, self._declared.scalars)
         return report
 
@@ -217,6 +259,7 @@ class Kernel:
         vouched = as_relation(relation)
         self._demand_symbols(vouched)
         self._blocks.assume(vouched)
+        self._blocks.add(Assume(vouched))
         self._blocks.vouch([vouched], self._declared.scalars)
 
     @contextmanager
@@ -227,7 +270,23 @@ class Kernel:
         self._demand_symbols(lowered)
         with self._blocks.nested(relation) as block:
             yield
-        self._blocks.add(When(lowered, block.body))
+        self._blocks.add(When(lowered, block.body, relation))
+
+    def otherwise(self) -> AbstractContextManager[None]:
+        """A block for the threads that did not take the :meth:`when` right before it."""
+        last = self._blocks.last
+        if not isinstance(last, When):
+            raise CallError(f"kernel {self.name}: otherwise stands right after a when block")
+        return self.when(negate(last.written))
+
+    def unroll(self, name: str, start: int, stop: int, step: int = 1) -> Iterator[int]:
+        """``for i in k.unroll("i", 0, 8, 2)``: the statements inside once for each number, a plain constant."""
+        if not all(isinstance(n, int) and not isinstance(n, bool) for n in (start, stop, step)) or step == 0:
+            raise CallError(
+                f"unroll {name}: start, stop and step are integers and step is not 0, got "
+                f"{start!r}, {stop!r}, {step!r}"
+            )
+        return self._turns(names.identifier(name), range(start, stop, step))
 
     @contextmanager
     def loop(self, name: str, start: IndexLike, stop: IndexLike, step: IndexLike = 1) -> Iterator[Index]:
@@ -251,7 +310,7 @@ class Kernel:
         variable = first + stride * leaf(counter)
         with self._blocks.nested(decide(variable < end), counter) as block:
             yield variable
-        self._blocks.add(Loop(counter, turn, goes_on, block.body))
+        self._blocks.add(Loop(counter, turn, goes_on, block.body, (first, end, stride)))
 
     # Results.
 
@@ -276,6 +335,7 @@ class Kernel:
             tuple(self._blocks.vouched),
             (declared.grid.get("x"), declared.grid.get("y"), declared.grid.get("z")),
             self._ptx_version,
+            tuple(declared.dynamic),
         )
 
     @property
@@ -285,12 +345,13 @@ class Kernel:
         fitting = (arch for arch in ARCHITECTURES if lacking(definition, arch) is None)
         return next(fitting, ARCHITECTURES[0])
 
-    def ptx(self, arch: str | None = None) -> str:
+    def ptx(self, arch: str | None = None, *, comments: bool = True) -> str:
         """The PTX module for ``arch``, by default for :attr:`architecture`.
 
-        Raises :class:`EmissionError` for an architecture that lacks an instruction.
+        ``comments`` name the proof of each instruction: call ``n`` is that of ``reports[n]``. Raises
+        :class:`EmissionError` for an architecture that lacks an instruction or has too little shared memory.
         """
-        return module_text(self.definition, arch or self.architecture)
+        return module_text(self.definition, arch or self.architecture, comments)
 
     def assemble(self, arch: str | None = None) -> Cubin:
         """The assembled module. Raises :class:`AssemblerError` where no assembler is installed."""
@@ -322,10 +383,28 @@ class Kernel:
         host.check_arguments(definition, arguments, grid)
         cubin = self.assemble(host.device_architecture(device))
         passed = host.packed(definition, arguments)
-        shape, cluster = self._launch.block, self._launch.cluster
-        launch.launch(cubin, self.name, grid, shape, passed, cluster=cluster, device=device)
+        launch.launch(
+            cubin,
+            self.name,
+            grid,
+            self._launch.block,
+            passed,
+            cluster=self._launch.cluster,
+            dynamic_shared=shared.extent(definition.dynamic),
+            device=device,
+        )
 
     # What the above is made of.
+
+    def _turns(self, name: str, turns: range) -> Iterator[int]:
+        for number in turns:
+            self._blocks.add(Note(f"{name} = {number}"))
+            yield number
+
+    def _barrier(self, barrier: Barrier) -> None:
+        lowered = checked_barrier(barrier, self._launch)
+        self._demand_symbols(lowered.index, *(() if lowered.operand is None else (lowered.operand,)))
+        self._blocks.add(lowered)
 
     def _demand_declared(self, operand: object) -> None:
         if isinstance(operand, ViewOperations):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tileproof.contracts.width import fits
 from tileproof.emit import names
+from tileproof.layouts.dtypes import dtype_bits
 from tileproof.layouts.index import leaf
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.tensor import Storage
@@ -18,7 +19,9 @@ REGISTER_TYPES = {8: "b16", 16: "b16", 32: "b32", 64: "b64", 128: "b128"}
 
 @dataclass(frozen=True)
 class Register:
-    """A register of 32 or 64 bits that holds a variable as a signed number, or an address."""
+    """A register of 32 or 64 bits that holds a variable as a signed number or an address, or one as wide as a
+    typed scalar.
+    """
 
     name: str
     bits: int
@@ -27,6 +30,11 @@ class Register:
 def symbol_register(variable: Leaf) -> Register:
     """The register of a symbol, 32 bits wide where its bounds allow."""
     return Register(names.register(variable.name), 32 if fits(leaf(variable), 32) else 64)
+
+
+def scalar_register(name: str, dtype: str) -> Register:
+    """The register of a typed scalar parameter: untyped, as wide as its type."""
+    return Register(names.register(name), dtype_bits(dtype))
 
 
 def base_register(storage: Storage) -> Register:

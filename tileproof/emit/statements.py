@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tileproof.contracts.architectures import PtxVersion
 from tileproof.contracts.launch import Launch
@@ -11,6 +11,19 @@ from tileproof.emit.plan import Plan
 from tileproof.layouts.index import Index, Relation
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.tensor import Tensor
+from tileproof.scalars.expression import Scalar
+
+
+@dataclass(frozen=True)
+class TypedScalar:
+    """A floating-point parameter: its name, its element type, and the expression that is its value."""
+
+    name: str
+    dtype: str
+    variable: Scalar
+
+
+Parameter = Tensor | Index | TypedScalar
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,19 +50,48 @@ class Raw:
     text: str
 
 
+@dataclass(frozen=True)
+class Note:
+    """A comment of one line, such as which turn of an unrolled loop begins."""
+
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Assume:
+    """The author vouches for a relation, from here to the end of the block."""
+
+    relation: Relation
+
+
 @dataclass(frozen=True, eq=False)
 class Apply:
-    """A proven call."""
+    """A proven call, and what its author assumed for it alone."""
 
     plan: Plan
+    assumed: tuple[Relation, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Barrier:
+    """An ``mbarrier`` operation on element ``index`` of ``tensor``.
+
+    ``operand`` is the arrival count, the transaction count in bytes or the parity, where there is one.
+    """
+
+    operation: str
+    tensor: Tensor
+    index: Index
+    operand: Index | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class When:
-    """Statements for the threads for which the relation holds."""
+    """Statements for the threads for which the relation holds; ``written`` is how its author put it."""
 
     condition: Relation
     body: Body
+    written: Relation
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,16 +99,17 @@ class Loop:
     """Statements that a thread repeats while ``goes_on`` holds.
 
     ``counter`` counts the turns from 0 to its upper bound. The condition is about ``turn``, the same count
-    before it is known that there is another turn, which may be one higher.
+    before it is known that there is another turn, which may be one higher. ``span`` is start, stop and step.
     """
 
     counter: Leaf
     turn: Leaf
     goes_on: Relation
     body: Body
+    span: tuple[Index, Index, Index]
 
 
-Statement = Fill | Raw | Apply | When | Loop
+Statement = Fill | Raw | Note | Assume | Apply | Barrier | When | Loop
 Body = tuple[Statement, ...]
 
 
@@ -74,20 +117,26 @@ Body = tuple[Statement, ...]
 class Definition:
     """A whole kernel.
 
-    ``parameters`` are tensors in global memory and integer symbols, in order; ``variables`` are static shared
-    and local tensors. ``vouched`` is what the author assumes of parameters alone. ``grid_limits`` is the
-    greatest grid in x, y, z that the block indices allow.
+    ``parameters`` are tensors in global memory and scalars, in order; ``variables`` are static shared and local
+    tensors, ``dynamic`` those in dynamic shared memory. ``vouched`` is what the author assumes of parameters
+    alone. ``grid_limits`` is the greatest grid in x, y, z that the block indices allow.
     """
 
     name: str
     launch: Launch
-    parameters: tuple[Tensor | Index, ...]
+    parameters: tuple[Parameter, ...]
     variables: tuple[Tensor, ...]
     registers: tuple[RegisterFile, ...]
     body: Body
     vouched: tuple[Relation, ...]
     grid_limits: tuple[int | None, int | None, int | None]
     ptx_version: PtxVersion
+    dynamic: tuple[Tensor, ...] = field(default=())
+
+    @property
+    def static_shared(self) -> list[Tensor]:
+        """The tensors in static shared memory."""
+        return [tensor for tensor in self.variables if tensor.space == "shared"]
 
 
 def calls(body: Body) -> Iterator[Plan]:
@@ -97,6 +146,15 @@ def calls(body: Body) -> Iterator[Plan]:
             yield statement.plan
         elif isinstance(statement, When | Loop):
             yield from calls(statement.body)
+
+
+def barriers(body: Body) -> Iterator[Barrier]:
+    """The ``mbarrier`` operations in the order of the text."""
+    for statement in body:
+        if isinstance(statement, Barrier):
+            yield statement
+        elif isinstance(statement, When | Loop):
+            yield from barriers(statement.body)
 
 
 def loops(body: Body) -> Iterator[Loop]:
