@@ -37,6 +37,12 @@ def bits(value: float, dtype: str) -> np.unsignedinteger[Any]:
         if isnan(number):
             return np.uint16(0x7FFF)  # the NaN that PTX instructions give (PTX ISA 9.7.4)
         return np.uint16(np.float32(number).view(np.uint32) >> 16)
-    kind = np.dtype(dtype)
-    unsigned: type[np.unsignedinteger[Any]] = {2: np.uint16, 4: np.uint32, 8: np.uint64}[kind.itemsize]
-    return unsigned(int.from_bytes(np.asarray(number, kind).tobytes(), sys.byteorder))
+    octets = np.asarray(number, dtype).tobytes()
+    word = int.from_bytes(octets, sys.byteorder)
+    match len(octets):
+        case 2:
+            return np.uint16(word)
+        case 4:
+            return np.uint32(word)
+        case _:
+            return np.uint64(word)

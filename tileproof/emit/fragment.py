@@ -31,11 +31,11 @@ def emit(report: Report, *, format: str = "ptx") -> str:
         raise CallError(f"unknown format {format!r}; the only one is 'ptx'")
     planned = plan(report)
     registers = _inputs(planned)
-    slots = [operand for issue in planned.issues for operand in issue if isinstance(operand, Slots)]
+    used = [name for position in range(len(planned.issues[0])) for name in _slots_used(planned, position)]
     names.demand_distinct(
         [
             *((register.name, f"the {v.kind} {v.name}") for v, register in registers.items()),
-            *((name, f"slot {name[1:]}") for operand in slots for name in slot_names(operand)),
+            *((name, f"slot {name[1:]}") for name in used),
         ]
     )
     code = Code()
@@ -55,10 +55,11 @@ def write(planned: Plan, lowering: Lowering, name: str = "") -> None:
         guard = f"@{lowering.predicate(planned.predicate, width_of(planned.predicate))} "
     extents = planned.report.call.repeat_extents
     repeats = product(*map(range, extents))
+    bases: dict[tuple[int, int], str] = {}
+    braces = [syntax.braced for syntax in form.operands]
     for issue, repeat in zip(planned.issues, repeats, strict=True):
         operands = [
-            _text(lowering, operand, syntax.braced)
-            for operand, syntax in zip(issue, form.operands, strict=True)
+            _text(lowering, operand, braced, bases) for operand, braced in zip(issue, braces, strict=True)
         ]
         turn = f", repeat {', '.join(map(str, repeat))}" if repeat else ""
         told = f"  // {name}{turn}" if name else ""
@@ -67,7 +68,19 @@ def write(planned: Plan, lowering: Lowering, name: str = "") -> None:
 
 def slot_names(operand: Slots) -> list[str]:
     """The PTX registers of a register operand."""
-    return [names.slot(operand.storage.name, number) for number in operand.numbers]
+    register = names.register(operand.storage.name)
+    return [f"{register}_{number}" for number in operand.numbers]
+
+
+def _slots_used(planned: Plan, position: int) -> list[str]:
+    """The PTX registers of one register operand over all repeats, each once; of another operand none."""
+    first = planned.issues[0][position]
+    if not isinstance(first, Slots):
+        return []
+    operands = [issue[position] for issue in planned.issues]
+    numbers = dict.fromkeys(n for operand in operands if isinstance(operand, Slots) for n in operand.numbers)
+    register = names.register(first.storage.name)
+    return [f"{register}_{number}" for number in numbers]
 
 
 def summary(report: Report) -> Iterator[str]:
@@ -98,13 +111,19 @@ def account(report: Report, number: int) -> Iterator[str]:
         yield f"  given {assumption!r}"
 
 
-def _text(lowering: Lowering, operand: Planned, braced: bool) -> str:
+def _text(lowering: Lowering, operand: Planned, braced: bool, bases: dict[tuple[int, int], str]) -> str:
+    """An operand as text; ``bases`` keeps the registers of addresses that are computed."""
     if isinstance(operand, Slots):
         listed = ", ".join(slot_names(operand))
         return f"{{{listed}}}" if braced else listed
     if isinstance(operand, Address):
         storage = operand.storage
-        at = lowering.address(storage.base, operand.runtime, operand.bits, address_bits(storage))
+        key = storage.base.uid, operand.runtime.uid
+        at = bases.get(key)
+        if at is None:
+            at = bases[key] = lowering.address(
+                storage.base, operand.runtime, operand.bits, address_bits(storage)
+            )
         return f"[{at}+{operand.displacement}]" if operand.displacement else f"[{at}]"
     held = lowering.operand(operand.value, operand.bits)
     return held if held.startswith("%") else lowering.code.compute("mov.b64", "b64", held)
@@ -133,10 +152,7 @@ def _interface(planned: Plan, registers: Mapping[Leaf, Register]) -> Iterator[st
         step = f", a multiple of {variable.multiple_of}" if variable.multiple_of > 1 else ""
         yield f"in  {register.name} .b{register.bits}: {meaning}{step}"
     for position, syntax in enumerate(call.form.operands):
-        slots = [issue[position] for issue in planned.issues]
-        listed = dict.fromkeys(
-            n for operand in slots if isinstance(operand, Slots) for n in slot_names(operand)
-        )
+        listed = _slots_used(planned, position)
         if listed:
             view = call.operands[position]
             direction = "out" if syntax.access == "written" else "in "
