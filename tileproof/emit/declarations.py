@@ -133,6 +133,16 @@ class Declarations:
         self.files[made.storage] = file
         return file
 
+    def order(self, names: Sequence[str]) -> None:
+        """Give the parameters this order. Raises :class:`CallError` unless each is named once."""
+        known = {_name(item): item for item in self.parameters}
+        if sorted(known) != sorted(names):
+            raise CallError(
+                f"kernel {self.kernel}: its parameters are {', '.join(known) or 'none'}; the order given is "
+                f"{', '.join(names) or 'empty'}"
+            )
+        self.parameters = [known[name] for name in names]
+
     def knows(self, storage: Storage) -> bool:
         tensors = (t for t in (*self.parameters, *self.variables, *self.dynamic) if isinstance(t, Tensor))
         return storage in self.files or any(t.storage is storage for t in tensors)
@@ -141,3 +151,7 @@ class Declarations:
     def scalars(self) -> list[Leaf]:
         """The integer parameters."""
         return [item.args[0] for item in self.parameters if isinstance(item, Index)]
+
+
+def _name(item: Parameter) -> str:
+    return str(item.args[0].name) if isinstance(item, Index) else item.name

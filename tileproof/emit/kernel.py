@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from tileproof.contracts.architectures import PtxVersion
 from tileproof.contracts.launch import Launch
-from tileproof.emit import names, shared
+from tileproof.emit import names
 from tileproof.emit.blocks import Blocks
 from tileproof.emit.declarations import Declarations, Shape
 from tileproof.emit.mbarrier import MBarrier
 from tileproof.emit.mbarrier import checked as checked_barrier
-from tileproof.emit.module import lacking, module_text
 from tileproof.emit.plan import Plan, Slots, lowerable, plan
+from tileproof.emit.runnable import Runnable
 from tileproof.emit.statements import Apply, Assume, Barrier, Definition, Fill, Loop, Note, Raw, When, calls
 from tileproof.errors import CallError, EmissionError
 from tileproof.layouts.bounds import bounds
@@ -47,19 +47,17 @@ from tileproof.proofs.check import prove
 from tileproof.proofs.report import Report
 
 if TYPE_CHECKING:
-    from tileproof.emit.assemble import Cubin
     from tileproof.scalars.expression import Scalar
-    from tileproof.simulate import SimulationResult
-
-ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
-"""The first of these that has all of a kernel's instructions is its default."""
 
 INSTRUCTION = re.compile(r"(?:@!?%\S+\s+)?(?P<opcode>[A-Za-z_](?:[\w.]|::)*)(?:\s[^;]*)?;")
 DECLARATION = re.compile(r"\.reg\s[^;]+;")
+POLICY = ("hazards", "budget")
+"""The keywords of ``tp.check`` that are not about the instruction."""
+
 CONTROL_FLOW = frozenset(("bra", "brx", "call", "exit", "ret", "trap"))
 
 
-class Kernel:
+class Kernel(Runnable):
     """A kernel under construction.
 
     ``block`` and ``cluster`` are extents in x, y, z order. ``ptx_version`` is the least ``.version`` of the
@@ -153,8 +151,14 @@ class Kernel:
             return self._declared.in_dynamic(name, shape, dtype, layout, align)
         return self._declared.variable(name, shape, dtype, "shared", layout, align)
 
-    def mbarrier(self, name: str, count: int = 1) -> MBarrier:
-        """``count`` barriers, words of 8 bytes in static shared memory, to be initialised by one thread."""
+    def mbarrier(self, name: str | Tensor, count: int = 1) -> MBarrier:
+        """``count`` barriers, words of 8 bytes in static shared memory, to be initialised by one thread.
+
+        A tensor in place of a name is their words: uint64, in shared memory, declared by this kernel.
+        """
+        if isinstance(name, Tensor):
+            self._demand_declared(name)
+            return MBarrier(name, self._barrier)
         return MBarrier(self._declared.variable(name, (count,), "uint64", "shared", None, 8), self._barrier)
 
     def local(
@@ -185,9 +189,7 @@ class Kernel:
         """
         file = self._declared.registers(name, shape, dtype, layout)
         if fill is not None:
-            if not -(1 << (file.bits - 1)) <= fill < 1 << file.bits:
-                raise CallError(f"registers {name}: fill is {fill:#x}, which {file.bits} bits cannot hold")
-            self._blocks.add(Fill(file, fill % (1 << file.bits)))
+            self.fill(file.tensor, fill)
         return file.tensor
 
     # Statements.
@@ -229,9 +231,25 @@ class Kernel:
         planned = plan(report)
         self._demand_symbols(*planned.expressions)
         self._demand_widths(planned)
-        self._blocks.add(Apply(planned, extra))
+        policy: dict[str, Any] = {name: parameters[name] for name in POLICY if name in parameters}
+        self._blocks.add(Apply(planned, extra, policy))
         self._blocks.vouch(extra, self._declared.scalars)
         return report
+
+    def fill(self, registers: Tensor, pattern: int) -> None:
+        """Set all slots of registers, those that no call names too, to a bit pattern as wide as an element."""
+        file = self._declared.files.get(registers.storage)
+        if file is None:
+            raise CallError(f"kernel {self.name}: {registers.name} are no registers of this kernel")
+        if not -(1 << (file.bits - 1)) <= pattern < 1 << file.bits:
+            raise CallError(
+                f"registers {file.tensor.name}: fill is {pattern:#x}, which {file.bits} bits cannot hold"
+            )
+        self._blocks.add(Fill(file, pattern % (1 << file.bits)))
+
+    def note(self, text: str) -> None:
+        """Add a comment of one line."""
+        self._blocks.add(Note(text))
 
     def raw(self, text: str) -> None:
         """Add one instruction, or a ``.reg`` declaration, as it is; no proof knows what it does.
@@ -312,6 +330,15 @@ class Kernel:
             yield variable
         self._blocks.add(Loop(counter, turn, goes_on, block.body, (first, end, stride)))
 
+    def order(self, names: Sequence[str]) -> None:
+        """Give the parameters another order than that of their declaration; each is named once."""
+        self._declared.order(names)
+
+    @property
+    def turns(self) -> tuple[Index, ...]:
+        """The numbers of the turns, from 0, of the loops around here, the outermost first."""
+        return tuple(leaf(counter) for counter in self._blocks.counters)
+
     # Results.
 
     @property
@@ -338,67 +365,22 @@ class Kernel:
             tuple(declared.dynamic),
         )
 
-    @property
-    def architecture(self) -> str:
-        """The first of sm_80, sm_90a, sm_100a and sm_120a that has all that the kernel needs."""
-        definition = self.definition
-        fitting = (arch for arch in ARCHITECTURES if lacking(definition, arch) is None)
-        return next(fitting, ARCHITECTURES[0])
+    @classmethod
+    def from_json(cls, text: str) -> Kernel:
+        """The kernel of a document. Nothing in it is trusted: each call is proved again.
 
-    def ptx(self, arch: str | None = None, *, comments: bool = True) -> str:
-        """The PTX module for ``arch``, by default for :attr:`architecture`.
-
-        ``comments`` name the proof of each instruction: call ``n`` is that of ``reports[n]``. Raises
-        :class:`EmissionError` for an architecture that lacks an instruction or has too little shared memory.
+        Raises :class:`SpecError`, which names every fault by its place, for a document that is no kernel, and
+        :class:`ContractError` for a call that is not proved.
         """
-        return module_text(self.definition, arch or self.architecture, comments)
+        from tileproof.spec.kernel_read import kernel_of_json
 
-    def assemble(self, arch: str | None = None) -> Cubin:
-        """The assembled module. Raises :class:`AssemblerError` where no assembler is installed."""
-        from tileproof.emit.assemble import assemble
-
-        target = arch or self.architecture
-        return assemble(self.ptx(target), target)
-
-    def simulate(
-        self, *arguments: Any, grid: int | Sequence[int] = 1, arch: str | None = None
-    ) -> SimulationResult:
-        """Execute the PTX on the CPU. Arguments are those of :meth:`launch`; arrays are changed in place."""
-        from tileproof.emit.host import simulate
-
-        target = arch or self.architecture
-        return simulate(self.definition, self.ptx(target), target, arguments, grid)
-
-    def launch(self, *arguments: Any, grid: int | Sequence[int] = 1, device: int = 0) -> None:
-        """Assemble for a GPU, check the arguments against all that was proved with, and run.
-
-        Arguments come in the order of the parameters. A tensor takes a NumPy array, which is copied there and
-        back, or an object with ``__cuda_array_interface__``, either with its elements in storage order; a
-        scalar takes an integer. Raises :class:`LaunchError`, before anything runs, which names the parameter,
-        what is needed and what was found.
-        """
-        from tileproof.emit import host, launch
-
-        definition = self.definition
-        host.check_arguments(definition, arguments, grid)
-        cubin = self.assemble(host.device_architecture(device))
-        passed = host.packed(definition, arguments)
-        launch.launch(
-            cubin,
-            self.name,
-            grid,
-            self._launch.block,
-            passed,
-            cluster=self._launch.cluster,
-            dynamic_shared=shared.extent(definition.dynamic),
-            device=device,
-        )
+        return kernel_of_json(text)
 
     # What the above is made of.
 
     def _turns(self, name: str, turns: range) -> Iterator[int]:
         for number in turns:
-            self._blocks.add(Note(f"{name} = {number}"))
+            self.note(f"{name} = {number}")
             yield number
 
     def _barrier(self, barrier: Barrier) -> None:

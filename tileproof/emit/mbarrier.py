@@ -14,7 +14,7 @@ Each method writes one instruction, ``wait`` a loop around one. Nothing else is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from tileproof.contracts.architectures import PtxVersion, architecture
@@ -27,6 +27,7 @@ from tileproof.emit.statements import Barrier
 from tileproof.errors import CallError
 from tileproof.layouts.bounds import bounds
 from tileproof.layouts.index import Index, IndexLike, as_index
+from tileproof.layouts.layout import Spec, TileLayout, factors, row_major
 from tileproof.layouts.normal import simplify
 from tileproof.layouts.tensor import Tensor
 from tileproof.layouts.view import View
@@ -76,6 +77,13 @@ class MBarrier:
     """
 
     def __init__(self, tensor: Tensor, add: Callable[[Barrier], None]) -> None:
+        compact = tensor.layout == TileLayout(Spec(factors(tensor.shape, row_major(tensor.shape))))
+        words = tensor.space == "shared" and tensor.dtype == "uint64" and len(tensor.shape) == 1 and compact
+        if not words or tensor.declared or tensor.storage.align % WORD:
+            raise CallError(
+                f"mbarrier: {tensor!r} is no row of barriers; needed is a compact uint64 tensor of one dimension "
+                f"in shared memory, with storage of its own at a multiple of {WORD} bytes"
+            )
         self.tensor = tensor
         self._add = add
 
@@ -105,9 +113,8 @@ class MBarrier:
         self._write("inval", at, None)
 
     def _write(self, operation: str, at: IndexLike, operand: IndexLike | None) -> None:
-        self._add(
-            Barrier(operation, self.tensor, as_index(at), None if operand is None else as_index(operand))
-        )
+        index, value = as_index(at), None if operand is None else as_index(operand)
+        self._add(Barrier(operation, self.tensor, index, value, (index, value)))
 
 
 def checked(barrier: Barrier, launch: Launch) -> Barrier:
@@ -119,10 +126,10 @@ def checked(barrier: Barrier, launch: Launch) -> Barrier:
     last = int(barrier.tensor.shape[0]) - 1
     index = _within(barrier.index, launch, (0, last), f"{where}: at")
     if spelled.operand is None or barrier.operand is None:
-        return Barrier(barrier.operation, barrier.tensor, index)
-    name, *limits = spelled.operand
-    operand = _within(barrier.operand, launch, (limits[0], limits[1]), f"{where}: {name}")
-    return Barrier(barrier.operation, barrier.tensor, index, operand)
+        return replace(barrier, index=index)
+    name, least, most = spelled.operand
+    operand = _within(barrier.operand, launch, (least, most), f"{where}: {name}")
+    return replace(barrier, index=index, operand=operand)
 
 
 def _within(value: Index, launch: Launch, limits: tuple[int, int], what: str) -> Index:

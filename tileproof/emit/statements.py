@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from tileproof.contracts.architectures import PtxVersion
 from tileproof.contracts.launch import Launch
@@ -66,10 +67,11 @@ class Assume:
 
 @dataclass(frozen=True, eq=False)
 class Apply:
-    """A proven call, and what its author assumed for it alone."""
+    """A proven call, what its author assumed for it alone, and how it was to be proved (hazards, budget)."""
 
     plan: Plan
     assumed: tuple[Relation, ...] = ()
+    policy: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +79,14 @@ class Barrier:
     """An ``mbarrier`` operation on element ``index`` of ``tensor``.
 
     ``operand`` is the arrival count, the transaction count in bytes or the parity, where there is one.
+    ``written`` is how the author put both, before they became those of the executing thread.
     """
 
     operation: str
     tensor: Tensor
     index: Index
-    operand: Index | None = None
+    operand: Index | None
+    written: tuple[Index, Index | None]
 
 
 @dataclass(frozen=True, eq=False)

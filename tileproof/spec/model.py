@@ -99,11 +99,13 @@ OPERATIONS = ("slice", "sub", "permute", "rearrange", "view", "broadcast")
 Hazards = Literal["warn", "error", "ignore"]
 
 
-class _Table(BaseModel):
+class Table(BaseModel):
+    """What all tables have in common: no key but those that are listed, no conversions."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class SymbolTable(_Table):
+class SymbolTable(Table):
     """``[symbols.NAME]``: bounds are inclusive; without them the symbol is unbounded."""
 
     lo: Integer | None = None
@@ -112,7 +114,7 @@ class SymbolTable(_Table):
     uniform: Literal["grid", "cluster", "cta", "warp", "thread"] = "grid"
 
 
-class SwizzleTable(_Table):
+class SwizzleTable(Table):
     """A swizzle: ``bits, base, shift`` as CuTe has it, or the reference's three numbers, in elements."""
 
     bits: Bits | None = None
@@ -138,7 +140,7 @@ class SwizzleTable(_Table):
         return self
 
 
-class TensorTable(_Table):
+class TensorTable(Table):
     """``[tensors.NAME]``: with ``over``, declared over another's storage, from its element ``at`` on."""
 
     shape: Annotated[list[Expression], Field(min_length=1)]
@@ -161,14 +163,14 @@ class TensorTable(_Table):
         return self
 
 
-class RegionTable(_Table):
+class RegionTable(Table):
     """``sub``: one start and one extent for each dimension."""
 
     start: list[Expression]
     extent: list[Positive]
 
 
-class StepTable(_Table):
+class StepTable(Table):
     """One view operation, called as in Python."""
 
     slice: Annotated[list[Expression], Field(min_length=1)] | None = None
@@ -193,7 +195,7 @@ class StepTable(_Table):
         return self
 
 
-class OperandTable(_Table):
+class OperandTable(Table):
     """A tensor under view steps, taken in order. Just the tensor's name is the same as no steps."""
 
     tensor: Text
@@ -205,7 +207,7 @@ class OperandTable(_Table):
         return {"tensor": value} if isinstance(value, str) else value
 
 
-class CallTable(_Table):
+class CallTable(Table):
     """``[[calls]]``: what :func:`tileproof.check` takes, under the same names."""
 
     opcode: Text
@@ -220,7 +222,7 @@ class CallTable(_Table):
     expect: Literal["proved", "refuted", "undecided", "unsupported"] | None = None
 
 
-class SpecTable(_Table):
+class SpecTable(Table):
     """A whole file."""
 
     symbols: dict[str, SymbolTable] = Field(default_factory=dict)
