@@ -59,13 +59,17 @@ class Runnable(ABC):
         target = arch or self.architecture
         return simulate(self.definition, self.ptx(target), target, arguments, grid)
 
-    def launch(self, *arguments: Any, grid: int | Sequence[int] = 1, device: int = 0) -> None:
-        """Assemble for a GPU, check the arguments against all that was proved with, and run.
+    def launch(
+        self, *arguments: Any, grid: int | Sequence[int] = 1, device: int = 0, stream: int | None = None
+    ) -> None:
+        """Assemble for a GPU, check the arguments against all that was proved with, run, and wait.
 
-        Arguments come in the order of the parameters. A tensor takes a NumPy array, which is copied there and
-        back, or an object with ``__cuda_array_interface__``, either with its elements in storage order; a
-        scalar takes an integer. Raises :class:`LaunchError`, before anything runs, which names the parameter,
-        what is needed and what was found.
+        Arguments come in the order of the parameters. A tensor takes a NumPy array or a DLPack tensor on the
+        host, which is copied there and back, or an array on the device (``__cuda_array_interface__``, DLPack),
+        with its elements in row-major order; a scalar takes a number. ``stream`` is the handle of a CUDA stream
+        whose work comes first; without it the launch waits for all work on the device. Raises
+        :class:`LaunchError`, before anything runs, which names the parameter, what is needed and what was
+        found.
         """
         from tileproof.emit import host, launch
 
@@ -82,6 +86,7 @@ class Runnable(ABC):
             cluster=definition.launch.cluster,
             dynamic_shared=shared.extent(definition.dynamic),
             device=device,
+            stream=stream,
         )
 
     def to_json(self) -> str:
