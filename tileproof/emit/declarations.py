@@ -89,6 +89,8 @@ class Declarations:
         """A tensor in static memory. Raises :class:`CallError` if its size is not static or too large."""
         made = tensor(name, shape, dtype, space, layout=layout, align=align)
         shared.size(made)
+        if space == "shared":
+            shared.demand_kept(made)
         used = shared.extent([*(t for t in self.variables if t.space == "shared"), made])
         if space == "shared" and used > shared.STATIC:
             raise CallError(
@@ -104,11 +106,7 @@ class Declarations:
     ) -> Tensor:
         """A tensor in dynamic shared memory. Raises :class:`CallError` if no target has as much."""
         made = tensor(name, shape, dtype, "shared", layout=layout, align=align)
-        if made.storage.align > shared.MOST_ALIGNED:
-            raise CallError(
-                f"kernel {self.kernel}: {name} is aligned to {made.storage.align} bytes, and shared memory to "
-                f"{shared.MOST_ALIGNED} at the most"
-            )
+        shared.demand_kept(made)
         used = shared.extent([*self.dynamic, made])
         if used > shared.MOST:
             raise CallError(

@@ -17,8 +17,10 @@ STATIC = 48 * 1024
 """Bytes of static shared memory of a CTA. More assembles for some ``a`` targets only; dynamic shared memory is
 for that (CUDA Programming Guide, "Compute Capabilities", note on shared memory per block)."""
 
-MOST_ALIGNED = 8192
-"""Bytes. The greatest ``.align`` of an extern array that is known to assemble."""
+MOST_ALIGNED = 1024
+"""Bytes. The greatest ``.align`` that shared memory keeps. More assembles, and the address breaks it: measured on
+an NVIDIA H200, bases under ``.align`` 2048, 4096 and 8192 lay 1024 past such a multiple, static and dynamic,
+with and without a cluster, because the system's own 1024 bytes come first."""
 
 _KIB = {
     70: 96, 72: 96, 75: 64, 80: 163, 86: 99, 87: 163, 88: 99, 89: 99,
@@ -44,6 +46,15 @@ def size(made: Tensor) -> int:
             f"tensor {made.name}: {made.space} storage has a static size, and its shape is {made.shape}"
         )
     return found
+
+
+def demand_kept(made: Tensor) -> None:
+    """Raise :class:`CallError` for an alignment that shared memory does not keep."""
+    if made.storage.align > MOST_ALIGNED:
+        raise CallError(
+            f"tensor {made.name}: align is {made.storage.align}, and shared memory keeps at most {MOST_ALIGNED} "
+            "bytes: greater ones assemble, but the address need not be such a multiple"
+        )
 
 
 def placed(tensors: Iterable[Tensor], start: int = 0) -> Iterator[tuple[Tensor, int]]:
