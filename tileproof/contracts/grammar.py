@@ -11,7 +11,7 @@ order, equal forms have equal spellings. Nothing here is specific to an instruct
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal
@@ -20,7 +20,7 @@ from tileproof.contracts import diagnosis
 from tileproof.contracts.architectures import PtxVersion, architecture
 from tileproof.contracts.instructions import TABLE
 from tileproof.contracts.legality import amount, breaks, holds, spellings
-from tileproof.contracts.syntax import Instruction, Since, Value
+from tileproof.contracts.syntax import Instruction, OperandSyntax, Since, Value
 from tileproof.errors import OpcodeError
 
 Placement = tuple[int | None, ...]
@@ -41,13 +41,14 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One exact opcode. Two forms are equal when their spellings are.
+    """One exact opcode with one of its lists of operands. Two forms are equal when both are.
 
     ptx_version is the oldest PTX ISA version that has the form, whatever the target; section is where the ISA
-    describes it.
+    describes it. shape numbers the operand lists of a spelling; 0 is the usual one.
     """
 
     spelling: str
+    shape: int
     mnemonic: str = field(compare=False)
     qualifiers: Mapping[str, str | None] = field(compare=False)
     quantities: Mapping[str, int] = field(compare=False)
@@ -86,8 +87,8 @@ class Form:
     def __str__(self) -> str:
         return self.spelling
 
-    def __reduce__(self) -> tuple[Callable[[str], Form], tuple[str]]:
-        return resolve, (self.spelling,)
+    def __reduce__(self) -> tuple[Callable[[str, int], Form], tuple[str, int]]:
+        return _nth, (self.spelling, self.shape)
 
 
 def table() -> tuple[Instruction, ...]:
@@ -120,6 +121,35 @@ def _resolve(spelling: str) -> Form:
             return _form(spelling, instruction, qualifiers, quantities, values)
         problem = problem or diagnosis.broken_rule(spelling, instruction, places, values, broken)
     raise OpcodeError(problem or diagnosis.misspelling(spelling, instruction, tokens))
+
+
+@lru_cache(maxsize=4096)
+def shapes(spelling: str) -> tuple[Form, ...]:
+    """The forms of an opcode, one for each list of operands that it takes; `resolve` gives the first.
+
+    Raises `OpcodeError` as `resolve` does.
+    """
+    first = resolve(spelling)
+    instruction = _BY_MNEMONIC[first.mnemonic]
+    values: dict[str, Value] = {**first.qualifiers, **first.quantities}
+    others = []
+    for number, shape in enumerate(instruction.shapes, 1):
+        if holds(shape.when, values):
+            needs = (*first.needs, *shape.availability)
+            others.append(
+                replace(
+                    first,
+                    shape=number,
+                    operands=_operands(shape.operands, first.quantities, values),
+                    ptx_version=max(entry.ptx for entry in needs),
+                    needs=needs,
+                )
+            )
+    return (first, *others)
+
+
+def _nth(spelling: str, shape: int) -> Form:
+    return next(form for form in shapes(spelling) if form.shape == shape)
 
 
 def enumerate_spellings(mnemonic: str) -> Iterator[str]:
@@ -168,7 +198,24 @@ def _form(
     values: Mapping[str, Value],
 ) -> Form:
     needs = tuple(entry for entry in instruction.availability if holds(entry.when, values))
-    operands = tuple(
+    subsections = (section for when, section in instruction.subsections if holds(when, values))
+    return Form(
+        spelling=spelling,
+        shape=0,
+        mnemonic=instruction.mnemonic,
+        qualifiers=MappingProxyType(qualifiers),
+        quantities=MappingProxyType(quantities),
+        operands=_operands(instruction.operands, quantities, values),
+        ptx_version=max(entry.ptx for entry in needs),
+        section=next(subsections, instruction.section),
+        needs=needs,
+    )
+
+
+def _operands(
+    syntax: tuple[OperandSyntax, ...], quantities: Mapping[str, int], values: Mapping[str, Value]
+) -> tuple[Operand, ...]:
+    return tuple(
         Operand(
             name=entry.name,
             kind=entry.kind,
@@ -177,17 +224,6 @@ def _form(
             bits=quantities[entry.bits] if isinstance(entry.bits, str) else entry.bits,
             braced=entry.braced is not None and holds(entry.braced, values),
         )
-        for entry in instruction.operands
+        for entry in syntax
         if holds(entry.when, values)
-    )
-    subsections = (section for when, section in instruction.subsections if holds(when, values))
-    return Form(
-        spelling=spelling,
-        mnemonic=instruction.mnemonic,
-        qualifiers=MappingProxyType(qualifiers),
-        quantities=MappingProxyType(quantities),
-        operands=operands,
-        ptx_version=max(entry.ptx for entry in needs),
-        section=next(subsections, instruction.section),
-        needs=needs,
     )

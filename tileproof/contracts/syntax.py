@@ -82,6 +82,18 @@ class OperandSyntax:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """Another list of operands that the same spellings take, such as the halves of `mov.b32 d, {a, b}`.
+
+    It exists where `when` holds, and needs what `availability` says on top of what the spelling needs.
+    """
+
+    operands: tuple[OperandSyntax, ...]
+    when: Condition = field(default_factory=dict)
+    availability: tuple[Since, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Instruction:
     """All spellings of one mnemonic, and where the PTX ISA has them; `subsections` select the exceptions."""
 
@@ -94,3 +106,4 @@ class Instruction:
     rules: tuple[Requires, ...] = ()
     availability: tuple[Since, ...] = ()
     subsections: tuple[tuple[Condition, str], ...] = ()
+    shapes: tuple[Shape, ...] = ()
