@@ -22,7 +22,7 @@ OWNERS = (4 @ laneid, 1 @ laneid)
 
 
 def test_every_instruction_of_the_table_has_a_family() -> None:
-    assert set(load()) == {i.mnemonic for i in table()} == {"ld", "st", "ldmatrix", "stmatrix"}
+    assert set(load()) == {i.mnemonic for i in table()}
     assert load() is load()
 
 

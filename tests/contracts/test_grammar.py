@@ -318,7 +318,7 @@ def test_advice(spelling: str, part: str) -> None:
 
 def test_enumeration_names_the_instructions_it_knows() -> None:
     with pytest.raises(OpcodeError, match=re.escape(KNOWN)):
-        enumerate_spellings("mov")
+        enumerate_spellings("nosuch")
 
 
 # The table
@@ -329,7 +329,8 @@ def conditions(instruction: Instruction) -> Iterator[Condition]:
         yield from (rule.when, rule.then)
     yield from (entry.when for entry in instruction.availability)
     yield from (when for when, _ in instruction.subsections)
-    for operand in instruction.operands:
+    yield from (shape.when for shape in instruction.shapes)
+    for operand in (*instruction.operands, *(o for shape in instruction.shapes for o in shape.operands)):
         yield from (operand.when, operand.braced or {})
 
 

@@ -31,10 +31,30 @@ class Memory:
 
 @dataclass(frozen=True, eq=False)
 class Scalar:
-    """A scalar operand, such as a cache policy: the symbol that holds it."""
+    """A scalar operand, such as a cache policy: the symbol that holds it.
+
+    ``immediate`` says that the instruction also takes a number in its place.
+    """
 
     value: Index
     bits: int
+    immediate: bool = False
 
 
-IssueOperand = Registers | Memory | Scalar
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """A number, as the bits that it has in the PTX type ``type`` of the operand."""
+
+    pattern: int
+    type: str
+
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """A typed scalar that a register of its name holds at run time; ``dtype`` is its element type."""
+
+    name: str
+    dtype: str
+
+
+IssueOperand = Registers | Memory | Scalar | Constant | Named

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-TemporaryKind = Literal["b32", "b64", "pred"]
+TemporaryKind = Literal["b16", "b32", "b64", "pred"]
 
-_PREFIX: dict[TemporaryKind, str] = {"b32": "%r", "b64": "%rd", "pred": "%p"}
+_PREFIX: dict[TemporaryKind, str] = {"b16": "%rs", "b32": "%r", "b64": "%rd", "pred": "%p"}
 
 INDENT = "    "
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from tileproof.contracts.issue import Constant, Named
+from tileproof.contracts.literals import BIT_PATTERNS, type_bits
 from tileproof.emit import names
 from tileproof.emit.code import Code
 from tileproof.emit.lower import Lowering, width_of
 from tileproof.emit.plan import Address, Plan, Planned, Slots, plan
 from tileproof.emit.registers import REGISTER_TYPES, Register, address_bits, base_register, symbol_register
 from tileproof.errors import CallError
+from tileproof.layouts.dtypes import dtype_bits
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.traverse import leaves
 from tileproof.proofs.report import Report
@@ -34,6 +37,7 @@ def emit(report: Report, *, format: str = "ptx") -> str:
     names.demand_distinct(
         [
             *((register.name, f"the {v.kind} {v.name}") for v, register in registers.items()),
+            *((names.register(name), f"the scalar {name}") for name in named(planned)),
             *((name, f"slot {name[1:]}") for operand in slots for name in slot_names(operand)),
         ]
     )
@@ -65,7 +69,7 @@ def slot_names(operand: Slots) -> list[str]:
 def summary(report: Report) -> Iterator[str]:
     """What was proved, and under which conditions."""
     call, launch = report.call, report.call.launch
-    operands = ", ".join(view.name for view in call.operands)
+    operands = ", ".join(call.written)
     yield f"{call.form.spelling} ({operands}) at {call.scope} scope: {report.verdict.name}"
     yield "  " + ", ".join(dict.fromkeys(finding.obligation.id for finding in report.findings))
     if launch.active.value is not True:
@@ -82,8 +86,43 @@ def _text(lowering: Lowering, operand: Planned, braced: bool) -> str:
         storage = operand.storage
         at = lowering.address(storage.base, operand.runtime, operand.bits, address_bits(storage))
         return f"[{at}+{operand.displacement}]" if operand.displacement else f"[{at}]"
+    if isinstance(operand, Named):
+        return names.register(operand.name)
+    if isinstance(operand, Constant):
+        return literal(operand) or lowering.constant(operand.pattern, type_bits(operand.type))
     held = lowering.operand(operand.value, operand.bits)
-    return held if held.startswith("%") else lowering.code.compute("mov.b64", "b64", held)
+    if operand.immediate or held.startswith("%"):
+        return held
+    return lowering.code.compute("mov.b64", "b64", held)
+
+
+def literal(constant: Constant) -> str | None:
+    """A number as an immediate; nothing for a type of which the assembler takes none.
+
+    Those are 16-bit floats and packed pairs (ptxas 13.5: "Arguments mismatch"), so a register has to hold them.
+    """
+    bits = type_bits(constant.type)
+    match constant.type:
+        case "f32":
+            return f"0f{constant.pattern:08X}"
+        case "f64":
+            return f"0d{constant.pattern:016X}"
+        case "f16" | "bf16":
+            return None
+        case packed if packed in BIT_PATTERNS:
+            return (
+                f"0x{constant.pattern:0{bits // 4}X}"
+                if packed.startswith("b") and packed[1:].isdigit()
+                else None
+            )
+        case integer:
+            signed = integer.startswith("s") and constant.pattern >> (bits - 1)
+            return str(constant.pattern - (1 << bits) if signed else constant.pattern)
+
+
+def named(planned: Plan) -> dict[str, Named]:
+    """The typed scalars that registers of their names hold."""
+    return {operand.name: operand for operand in planned.issues[0] if isinstance(operand, Named)}
 
 
 def _inputs(planned: Plan) -> dict[Leaf, Register]:
@@ -108,13 +147,16 @@ def _interface(planned: Plan, registers: Mapping[Leaf, Register]) -> Iterator[st
         meaning = f"the {spaces[variable.name]} address of {variable.name}" if is_base else _range(variable)
         step = f", a multiple of {variable.multiple_of}" if variable.multiple_of > 1 else ""
         yield f"in  {register.name} .b{register.bits}: {meaning}{step}"
+    for scalar in named(planned).values():
+        kind = REGISTER_TYPES[dtype_bits(scalar.dtype)]
+        yield f"in  {names.register(scalar.name)} .{kind}: {scalar.name}, a {scalar.dtype}"
     for position, syntax in enumerate(call.form.operands):
         slots = [issue[position] for issue in planned.issues]
         listed = dict.fromkeys(
             n for operand in slots if isinstance(operand, Slots) for n in slot_names(operand)
         )
         if listed:
-            view = call.operands[position]
+            view = call.tensor(position)
             direction = "out" if syntax.access == "written" else "in "
             yield f"{direction} {_listed(listed)} .{REGISTER_TYPES[view.bits]}: {view.name}"
 

@@ -26,8 +26,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tileproof.contracts.architectures import PtxVersion
 from tileproof.contracts.launch import Launch
+from tileproof.contracts.operands import Given
 from tileproof.emit.blocks import Blocks
 from tileproof.emit.declarations import Declarations, Shape
+from tileproof.emit.fragment import named
 from tileproof.emit.module import lacking, module_text
 from tileproof.emit.plan import Plan, Slots, lowerable, plan
 from tileproof.emit.statements import Apply, Definition, Fill, Loop, Raw, When, calls
@@ -153,7 +155,7 @@ class Kernel:
     def apply(
         self,
         opcode: str,
-        *operands: ViewOperations,
+        *operands: Given,
         scope: str = "thread",
         assume: Relation | Iterable[Relation] = (),
         **parameters: Any,
@@ -186,6 +188,7 @@ class Kernel:
         )
         planned = plan(report)
         self._demand_symbols(*planned.expressions)
+        self._demand_scalars(planned)
         self._demand_widths(planned)
         self._blocks.add(Apply(planned))
         self._blocks.vouch(extra, self._declared.scalars)
@@ -345,6 +348,12 @@ class Kernel:
                     f"kernel {self.name}: {variable.name} has no value here; it must be a scalar of the "
                     "kernel or the variable of an enclosing loop"
                 )
+
+    def _demand_scalars(self, planned: Plan) -> None:
+        for name in named(planned):
+            raise CallError(
+                f"kernel {self.name}: the typed scalar {name} has no value here; give a number, or a tensor"
+            )
 
     def _demand_widths(self, planned: Plan) -> None:
         for operand in planned.issues[0]:

@@ -14,7 +14,7 @@ from tileproof.errors import EmissionError
 IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_$]*|_[A-Za-z0-9_$]+")
 
 TAKEN = re.compile(
-    r"(r|rd|p)\d+"  # temporaries
+    r"(r|rd|rs|p)\d+"  # temporaries
     r"|tid|ntid|laneid|warpid|nwarpid|ctaid|nctaid|smid|nsmid|gridid|is_explicit_cluster"
     r"|clusterid|nclusterid|cluster_(ctaid|nctaid|ctarank|nctarank)|lanemask_(eq|le|lt|ge|gt)"
     r"|clock|clock_hi|clock64|pm\d|pm\d_64|envreg\d+|globaltimer(_lo|_hi)?|current_graph_exec"

@@ -15,7 +15,7 @@ from typing import Any
 
 from tileproof.contracts.call import Call
 from tileproof.contracts.families import load
-from tileproof.contracts.issue import IssueOperand, Memory, Registers
+from tileproof.contracts.issue import Constant, IssueOperand, Memory, Named, Registers
 from tileproof.contracts.launch import Launch, Thread
 from tileproof.contracts.width import exact_points, fits, index_bits
 from tileproof.emit.lower import narrow, special, width_of
@@ -51,13 +51,14 @@ class Address:
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """A number in a register of ``bits``."""
+    """A number in a register of ``bits``, or ``immediate`` if it is one."""
 
     value: Index
     bits: int
+    immediate: bool = False
 
 
-Planned = Slots | Address | Value
+Planned = Slots | Address | Value | Constant | Named
 _At = Callable[[Mapping[Leaf, Index]], Planned]
 
 
@@ -146,9 +147,15 @@ def _prepare(report: Report, operand: IssueOperand) -> _At:
         return lambda at: _slots(call, operand, at)
     if isinstance(operand, Memory):
         return _Addresses(report, operand).at
+    if isinstance(operand, Constant | Named):
+        return lambda _: operand
     value = simplify(seen_by_thread(as_index(operand.value), call.launch))
-    width_of(value)
-    planned = Value(value, operand.bits)
+    if width_of(value) > operand.bits:
+        raise EmissionError(
+            f"{call.form.spelling}: bounds do not show that {value!r} can be computed in {operand.bits} bits; "
+            "declare narrower bounds of its symbols"
+        )
+    planned = Value(value, operand.bits, operand.immediate)
     return lambda _: planned
 
 

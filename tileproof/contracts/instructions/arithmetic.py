@@ -53,21 +53,25 @@ FOR_PAIRS_OF_INTEGERS = Since({"type": INTEGER_PAIRS}, (8, 0), Targets(90), "pai
 _FOR_F32X2 = Since({"type": ("f32x2",)}, (8, 6), Targets(100), "pairs of .f32")
 _FOR_MIXED = Since(_MIXED, (8, 6), Targets(100), "mixed precision")
 
-SECTIONS: tuple[tuple[Condition, str], ...] = (
-    ({"type": (*INTEGERS, *INTEGER_PAIRS)}, "9.7.1"),
-    ({"type": HALVES}, "9.7.4"),
-)
-_WITH_MIXED = ((_MIXED, "9.7.5"), *SECTIONS)
 
 # Rounding to nearest is all that there is of 16-bit types; ptxas also takes .rz, .rm and .rp of fma.bf16.
 _NEAREST = Requires({"type": HALVES}, {"rnd": (None, "rn")}, "16-bit floats are rounded to nearest", "9.7.4")
 
 
+def sections(types: Iterable[str]) -> tuple[tuple[Condition, str], ...]:
+    """Where the ISA describes integers and 16-bit floats; all others are in 9.7.3."""
+    named = (((*INTEGERS, *INTEGER_PAIRS), "9.7.1"), (HALVES, "9.7.4"))
+    of_types = ((tuple(one for one in types if one in group), section) for group, section in named)
+    return tuple(({"type": found}, section) for found, section in of_types if found)
+
+
 def type_slot(types: Iterable[str]) -> Slot:
+    """The type, which every spelling has."""
     return Slot("type", "type", tuple(types), mandatory=True)
 
 
 def width(types: Iterable[str]) -> Quantity:
+    """The bits of one register of a type."""
     return Quantity("bits", "element size in bits", {"type": {one: BITS[one] for one in types}})
 
 
@@ -78,6 +82,7 @@ def operands(sources: int) -> tuple[OperandSyntax, ...]:
 
 
 def ftz_only(types: tuple[str, ...]) -> Requires:
+    """Subnormal numbers are flushed for these types alone."""
     return Requires(_FLUSHES, {"type": types}, ".ftz is for " + ", ".join(f".{one}" for one in types))
 
 
@@ -109,11 +114,11 @@ def _sum(mnemonic: str, summary: str, integers: tuple[str, ...]) -> Instruction:
             Since(ALWAYS, (1, 0)),
             MADE_FOR_F16,
             Since({"type": BF16}, (7, 8), Targets(90), f"{mnemonic} of .bf16"),
-            FOR_PAIRS_OF_INTEGERS,
+            *((FOR_PAIRS_OF_INTEGERS,) if INTEGER_PAIRS[0] in integers else ()),
             _FOR_F32X2,
             _FOR_MIXED,
         ),
-        subsections=_WITH_MIXED,
+        subsections=((_MIXED, "9.7.5"), *sections(types)),
     )
 
 
@@ -167,7 +172,7 @@ MUL = Instruction(
         Since({"type": BF16}, (7, 8), Targets(90), "mul of .bf16"),
         _FOR_F32X2,
     ),
-    subsections=SECTIONS,
+    subsections=sections(_PRODUCTS),
 )
 
 FMA = Instruction(
@@ -212,7 +217,7 @@ FMA = Instruction(
         _FOR_F32X2,
         _FOR_MIXED,
     ),
-    subsections=_WITH_MIXED,
+    subsections=((_MIXED, "9.7.5"), *sections(FLOATS)),
 )
 
 _QUOTIENTS = (*INTEGERS, "f32", "f64")
@@ -242,7 +247,7 @@ DIV = Instruction(
         Since(ALWAYS, (1, 0)),
         Since({"accuracy": ("approx", "full", *DIRECTIONS)}, (1, 4), what="the accuracy of a division"),
     ),
-    subsections=SECTIONS,
+    subsections=sections(_QUOTIENTS),
 )
 
 _COMPARED = (*INTEGERS, *INTEGER_PAIRS, *WITHOUT_F32X2)
@@ -276,7 +281,9 @@ def _extreme(mnemonic: str, summary: str) -> Instruction:
                 ".xorsign.abs is for 16-bit floats and .f32",
             ),
             Requires(three, {"type": ("f32",)}, ".abs alone is for three .f32 values"),
-            Requires({"relu": ("relu",)}, {"type": ("s32", "s16x2")}, ".relu is for .s32 and .s16x2", "9.7.1"),
+            Requires(
+                {"relu": ("relu",)}, {"type": ("s32", "s16x2")}, ".relu is for .s32 and .s16x2", "9.7.1"
+            ),
         ),
         availability=(
             Since(ALWAYS, (1, 0)),
@@ -287,7 +294,7 @@ def _extreme(mnemonic: str, summary: str) -> Instruction:
             Since({"relu": ("relu",)}, (8, 0), Targets(90), ".relu"),
             Since(three, (8, 8), Targets(100), f"{mnemonic} of three values"),
         ),
-        subsections=SECTIONS,
+        subsections=sections(_COMPARED),
         shapes=(Shape(operands(3), {"type": ("f32",), "abs": (None,)}, (third,)),),
     )
 
@@ -311,7 +318,7 @@ def _sign(mnemonic: str, summary: str, half: tuple[int, int]) -> Instruction:
             Since({"type": F16}, half, Targets(53), f"{mnemonic} of .f16"),
             Since({"type": BF16}, (7, 0), Targets(80), f"{mnemonic} of .bf16"),
         ),
-        subsections=SECTIONS,
+        subsections=sections(types),
     )
 
 

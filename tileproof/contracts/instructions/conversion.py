@@ -68,7 +68,7 @@ def _precise(name: str) -> int:
     return {"bf16": 8, "f16": 11, "f32": 24, "f64": 53}[name]
 
 
-def _rounding(target: str, source: str) -> tuple[str | None, ...]:
+def _rounding(target: str, source: str) -> tuple[Value, ...]:
     """The rounding of a general conversion (ISA 9.7.9.21, "Rounding modifier is mandatory in ...")."""
     if target in _INTEGERS and source in _INTEGERS:
         return (None,)
@@ -86,7 +86,7 @@ def _rounding(target: str, source: str) -> tuple[str | None, ...]:
 def _general() -> Iterator[Requires]:
     """What the two types of a general conversion decide."""
     for target in _NUMBERS:
-        by_rounding: dict[tuple[str | None, ...], list[str]] = {}
+        by_rounding: dict[tuple[Value, ...], list[str]] = {}
         for source in _NUMBERS:
             by_rounding.setdefault(_rounding(target, source), []).append(source)
         for allowed, sources in by_rounding.items():
@@ -97,10 +97,9 @@ def _general() -> Iterator[Requires]:
                 f"from .{' .'.join(sources)} to .{target} goes with {told}",
             )
     for target in _INTEGERS:
-        sources = (*_may_not_fit(target), "f16", "f32", "f64")
         yield Requires(
             {"to": (target,), "sat": ("sat",)},
-            {"from": sources},
+            {"from": (*_may_not_fit(target), "f16", "f32", "f64")},
             f".sat to .{target} is for values that it may not hold",
         )
 
@@ -109,37 +108,71 @@ _RULES = (
     # Which types go together.
     Requires({"to": _NUMBERS}, {"from": _NUMBERS}, "numbers are converted to numbers"),
     Requires({"to": ("u8", "s8")}, {"from": (*_INTEGERS, "f16", "f32", "f64")}, "no .bf16 to 8-bit integers"),
-    Requires({"to": ("bf16",)}, {"from": (*tuple(_INTEGERS)[1:4], *tuple(_INTEGERS)[5:], *_FLOATS)}, "no 8-bit integers to .bf16"),
+    Requires(
+        {"to": ("bf16",)}, {"from": (*tuple(_INTEGERS)[1:4], *tuple(_INTEGERS)[5:], *_FLOATS)},
+        "no 8-bit integers to .bf16",
+    ),
     Requires({"to": ("tf32", *_QUADS)}, _FROM_F32, "these formats are made of .f32"),
     Requires({"to": ("f16x2",)}, {"from": ("f32", *_FP864)}, ".f16x2 is made of two .f32 or a narrow pair"),
-    Requires({"to": ("bf16x2",)}, {"from": ("f32", *_NARROW)}, ".bf16x2 is made of two .f32 or a narrow pair"),
-    Requires({"to": _FP864}, {"from": ("f32", *_HALF_PAIRS)}, "narrow pairs are made of two .f32 or a pair of halves"),
+    Requires(
+        {"to": ("bf16x2",)}, {"from": ("f32", *_NARROW)}, ".bf16x2 is made of two .f32 or a narrow pair",
+    ),
+    Requires(
+        {"to": _FP864}, {"from": ("f32", *_HALF_PAIRS)},
+        "narrow pairs are made of two .f32 or a pair of halves",
+    ),
     Requires({"to": _SCALE}, {"from": ("f32", "bf16x2")}, ".ue8m0x2 is made of two .f32 or .bf16x2"),
     # Rounding.
     *_general(),
-    Requires({"to": ("f16", "bf16"), "relu": ("relu",)}, {"from": ("f32",), "rnd": ("rn", "rz")}, ".relu is for .f32 rounded by .rn or .rz"),
-    Requires({"to": ("f16", "bf16"), "satfinite": ("satfinite",)}, {"from": ("f32",), "rnd": ("rn", "rz")}, ".satfinite is for .f32 rounded by .rn or .rz"),
-    Requires({"to": _HALF_PAIRS, "from": ("f32",)}, {"rnd": ("rn", "rz", "rs")}, "pairs of halves are rounded by .rn, .rz or .rs"),
+    Requires(
+        {"to": ("f16", "bf16"), "relu": ("relu",)}, {"from": ("f32",), "rnd": ("rn", "rz")},
+        ".relu is for .f32 rounded by .rn or .rz",
+    ),
+    Requires(
+        {"to": ("f16", "bf16"), "satfinite": ("satfinite",)}, {"from": ("f32",), "rnd": ("rn", "rz")},
+        ".satfinite is for .f32 rounded by .rn or .rz",
+    ),
+    Requires(
+        {"to": _HALF_PAIRS, "from": ("f32",)}, {"rnd": ("rn", "rz", "rs")},
+        "pairs of halves are rounded by .rn, .rz or .rs",
+    ),
     Requires({"to": _HALF_PAIRS, "from": _NARROW}, {"rnd": ("rn",)}, "widening a pair is written with .rn"),
     Requires({"to": ("tf32",)}, {"rnd": ("rna", "rn", "rz")}, ".tf32 is rounded by .rna, .rn or .rz"),
     Requires({"to": _FP864}, {"rnd": ("rn",)}, "narrow pairs are rounded by .rn"),
     Requires({"to": _SCALE}, {"rnd": ("rz", "rp")}, ".ue8m0x2 is rounded by .rz or .rp"),
     Requires({"to": _QUADS}, {"rnd": ("rs",)}, "four values at once are rounded by .rs"),
     # The other qualifiers.
-    Requires({"ftz": ("ftz",)}, {"to": _NUMBERS, "relu": (None,), "satfinite": (None,)}, ".ftz is for plain conversions"),
+    Requires(
+        {"ftz": ("ftz",)}, {"to": _NUMBERS, "relu": (None,), "satfinite": (None,)},
+        ".ftz is for plain conversions",
+    ),
     Requires({"ftz": ("ftz",), "to": ("f16", "bf16", "f64", *_INTEGERS)}, _FROM_F32, ".ftz is for .f32"),
     Requires({"ftz": ("ftz",), "to": ("f64",)}, {"rnd": (None,)}, "nothing is rounded from .f32 to .f64"),
-    Requires({"sat": ("sat",)}, {"to": (*_INTEGERS, "f16", "f32", "f64"), "relu": (None,), "satfinite": (None,)}, ".sat is for plain conversions, not to .bf16"),
+    Requires(
+        {"sat": ("sat",)},
+        {"to": (*_INTEGERS, "f16", "f32", "f64"), "relu": (None,), "satfinite": (None,)},
+        ".sat is for plain conversions, not to .bf16",
+    ),
     Requires({"sat": ("sat",)}, {"from": (*_INTEGERS, "f16", "f32", "f64")}, ".sat is not for .bf16"),
-    Requires({"relu": ("relu",)}, {"to": ("f16", "bf16", *_HALF_PAIRS, *_QUADS)}, ".relu stands here for halves and their pairs"),
+    Requires(
+        {"relu": ("relu",)}, {"to": ("f16", "bf16", *_HALF_PAIRS, *_QUADS)},
+        ".relu stands here for halves and their pairs",
+    ),
     Requires({"relu": ("relu",)}, {"from": ("f32", *_FP864)}, ".ue8m0 is never negative"),
-    Requires({"satfinite": ("satfinite",)}, {"to": ("f16", "bf16", "tf32", *_HALF_PAIRS, *_NARROW, *_QUADS), "from": ("f32", *_HALF_PAIRS)}, ".satfinite is for what may overflow"),
-    Requires({"to": (*_FP864, *_QUADS)}, {"satfinite": ("satfinite",)}, "these formats have .satfinite always"),
+    Requires(
+        {"satfinite": ("satfinite",)},
+        {"to": ("f16", "bf16", "tf32", *_HALF_PAIRS, *_NARROW, *_QUADS), "from": ("f32", *_HALF_PAIRS)},
+        ".satfinite is for what may overflow",
+    ),
+    Requires(
+        {"to": (*_FP864, *_QUADS)}, {"satfinite": ("satfinite",)}, "these formats have .satfinite always",
+    ),
     Requires({"relu_last": ("relu",)}, {"to": ("tf32", *_FP864)}, ".relu stands before .satfinite here"),
     Requires({"relu_last": ("relu",)}, {"rnd": ("rn", "rz")}, ".rna has no .relu"),
 )  # fmt: skip
 
 _TWO: Condition = {"from": ("f32",), "to": (*_HALF_PAIRS, *_NARROW)}
+_ONE_OR_TWO: Condition = {"to": (*_NUMBERS, "tf32", *_HALF_PAIRS, *_NARROW)}
 _FOUR: Condition = {"to": _QUADS}
 
 CVT = Instruction(
@@ -159,7 +192,7 @@ CVT = Instruction(
     operands=(
         OperandSyntax("d", "registers", "written", bits="to_bits"),
         OperandSyntax("a", "registers", "read", 4, 32, braced=ALWAYS, when=_FOUR),
-        OperandSyntax("a", "registers", "read", bits="from_bits", when={"to": (*_NUMBERS, "tf32", *_HALF_PAIRS, *_NARROW)}),
+        OperandSyntax("a", "registers", "read", bits="from_bits", when=_ONE_OR_TWO),
         OperandSyntax("b", "registers", "read", bits=32, when=_TWO),
         OperandSyntax("rbits", "registers", "read", bits=32, when=_RANDOM),
     ),
@@ -171,15 +204,30 @@ CVT = Instruction(
     availability=(
         Since(ALWAYS, (1, 0)),
         Since({"to": ("f16",), "relu": ("relu",)}, (7, 0), Targets(80), ".relu"),
-        Since({"to": ("bf16", *_HALF_PAIRS), "from": ("f32",)}, (7, 0), Targets(80), "rounding to .bf16 or to pairs"),
+        Since(
+            {"to": ("bf16", *_HALF_PAIRS), "from": ("f32",)}, (7, 0), Targets(80),
+            "rounding to .bf16 or to pairs",
+        ),
         Since({"from": ("bf16",)}, (7, 1), Targets(80), "widening .bf16"),
-        Since({"to": ("bf16",), "from": (*_INTEGERS, "f16", "bf16", "f64")}, (7, 8), Targets(90), "conversions of .bf16"),
-        Since({"to": (*_INTEGERS, "f16", "f64"), "from": ("bf16",)}, (7, 8), Targets(90), "conversions of .bf16"),
+        Since(
+            {"to": ("bf16",), "from": (*_INTEGERS, "f16", "bf16", "f64")}, (7, 8), Targets(90),
+            "conversions of .bf16",
+        ),
+        Since(
+            {"to": (*_INTEGERS, "f16", "f64"), "from": ("bf16",)}, (7, 8), Targets(90),
+            "conversions of .bf16",
+        ),
         Since({"from": ("bf16",), "ftz": ("ftz",)}, (7, 8), Targets(90), "flushing .bf16"),
-        Since({"to": ("f16", "bf16", "tf32", *_HALF_PAIRS), "satfinite": ("satfinite",)}, (8, 1), what=".satfinite"),
+        Since(
+            {"to": ("f16", "bf16", "tf32", *_HALF_PAIRS), "satfinite": ("satfinite",)}, (8, 1),
+            what=".satfinite",
+        ),
         Since({"to": ("tf32",)}, (7, 0), Targets(80), ".tf32"),
         Since({"to": ("tf32",), "rnd": ("rn", "rz")}, (7, 8), Targets(90), "rounding to .tf32 by .rn or .rz"),
-        Since({"to": ("tf32",), "rnd": ("rn", "rz"), "satfinite": ("satfinite",)}, (8, 6), Targets(100), "clamping to .tf32"),
+        Since(
+            {"to": ("tf32",), "rnd": ("rn", "rz"), "satfinite": ("satfinite",)}, (8, 6), Targets(100),
+            "clamping to .tf32",
+        ),
         Since({"to": _FP8}, (8, 1), Targets(89), "8-bit floats"),
         Since({"from": _FP8}, (8, 1), Targets(89), "8-bit floats"),
         Since({"to": (*_FP6, *_FP4, *_SCALE)}, (8, 6), _BLACKWELL, "floats of 4, 6 and 8 bits"),

@@ -9,9 +9,9 @@ from tileproof.contracts.instructions.arithmetic import (
     F16,
     FTZ,
     HALVES,
-    SECTIONS,
     ftz_only,
     operands,
+    sections,
     type_slot,
     width,
 )
@@ -27,7 +27,7 @@ def _function(
     slots: tuple[Slot, ...],
     types: tuple[str, ...],
     rules: tuple[Requires, ...] = (),
-    availability: tuple[Since, ...] = (Since(ALWAYS, (1, 0)),),
+    availability: tuple[Since, ...] = (),
 ) -> Instruction:
     return Instruction(
         mnemonic=mnemonic,
@@ -38,11 +38,12 @@ def _function(
         quantities=(width(types),),
         rules=rules,
         availability=availability,
-        subsections=SECTIONS[1:],
+        subsections=sections(types),
     )
 
 
-_OLD = (Since(ALWAYS, (1, 0)), Since({"accuracy": ("approx", *DIRECTIONS)}, (1, 4), what="the accuracy"))
+# The oldest of these were written without their accuracy, up to PTX ISA 1.3.
+_OLD = (Since(ALWAYS, (1, 4)),)
 
 SQRT = _function(
     "sqrt",

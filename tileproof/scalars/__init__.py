@@ -1,0 +1,1 @@
+"""Typed scalars: values of one element type, as expressions."""
