@@ -84,10 +84,12 @@ class Row(NamedTuple):
 @cache
 def rows() -> tuple[Row, ...]:
     with RECORDED.open(encoding="utf-8", newline="") as lines:
-        return tuple(_row(cells) for cells in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+        return tuple(
+            read_row(cells) for cells in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+        )
 
 
-def _row(cells: dict[str, str]) -> Row:
+def read_row(cells: dict[str, str]) -> Row:
     verdicts = {
         (version, f"sm_{target}"): verdict == "yes"
         for version in VERSIONS

@@ -25,11 +25,16 @@ _FORMATS = {"f16": (11, -14), "bf16": (8, -126), "f32": (24, -126), "f64": (53, 
 """Significant bits, and the exponent of the least normal number (IEEE 754; PTX ISA 5.2.3 for ``bf16``)."""
 
 
+_BITS = {
+    **BIT_PATTERNS,
+    **{name: high.bit_length() + (low < 0) for name, (low, high) in INTEGER_RANGE.items()},
+    "f16": 16, "bf16": 16, "f32": 32, "f64": 64, "pred": 1,
+}  # fmt: skip
+
+
 def type_bits(type_: str) -> int:
     """The width of a type in bits."""
-    if type_ in BIT_PATTERNS:
-        return BIT_PATTERNS[type_]
-    return int(type_.lstrip("subf"))
+    return _BITS[type_]
 
 
 def pattern(value: int | float, type_: str, where: str) -> int:

@@ -88,6 +88,8 @@ def _tensors(call: Call) -> dict[int, Operand]:
 def registers(call: Call) -> Iterator[Obligation]:
     """What an instruction on registers demands."""
     form = call.form
+    if form.get("type") == "pred":
+        raise UnsupportedError(f"{form.spelling}: predicates are no elements of a tensor")
     for syntax in form.operands:
         if syntax.bits == 8 and (form.mnemonic == "mov" or "e2m1x2" in (form.get("to"), form.get("from"))):
             raise UnsupportedError(

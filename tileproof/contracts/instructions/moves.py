@@ -11,7 +11,7 @@ from tileproof.contracts.syntax import ALWAYS, Instruction, OperandSyntax, Quant
 
 _BITS: dict[Value, int] = {
     "b16": 16, "b32": 32, "b64": 64, "b128": 128, "u16": 16, "u32": 32, "u64": 64, "s16": 16, "s32": 32,
-    "s64": 64, "f32": 32, "f64": 64,
+    "s64": 64, "f32": 32, "f64": 64, "pred": 1,
 }  # fmt: skip
 _AS_BITS = {
     "f16": "b16", "bf16": "b16", "f16x2": "b32", "bf16x2": "b32", "f32x2": "b64", "u16x2": "b32", "s16x2": "b32",
