@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tileproof.contracts.grammar import Form, Operand, shapes
-from tileproof.errors import CallError, LayoutError
+from tileproof.errors import CallError
 from tileproof.layouts.index import Index, as_index
 from tileproof.layouts.index import Operand as Arithmetic
 from tileproof.layouts.view import View, ViewOperations
@@ -44,8 +44,7 @@ def split(
 
 
 def select(form: Form, views: Sequence[View], scalars: Mapping[int, ScalarOperand]) -> Form:
-    """The form with the list of operands that is meant: the first that has their number and their registers,
-    or else the first that has their number.
+    """The form with the list of operands that is meant: of those with as many, the first that is most like them.
 
     Raises :class:`CallError` when no list of the spelling has as many, and for a scalar that is to be written.
     """
@@ -57,8 +56,7 @@ def select(form: Form, views: Sequence[View], scalars: Mapping[int, ScalarOperan
         raise CallError(f"{form.spelling} takes {needed} operands in PTX order, got {count}")
     remaining = iter(views)
     given: list[View | None] = [None if position in scalars else next(remaining) for position in range(count)]
-    fitting = (f for f in candidates if all(map(_fits, f.operands, given)))
-    chosen = next(fitting, candidates[0])
+    chosen = max(candidates, key=lambda f: sum(map(_likeness, f.operands, given)))
     for position, value in scalars.items():
         operand = chosen.operands[position]
         if operand.access == "written":
@@ -69,13 +67,11 @@ def select(form: Form, views: Sequence[View], scalars: Mapping[int, ScalarOperan
     return chosen
 
 
-def _fits(operand: Operand, view: View | None) -> bool:
+def _likeness(operand: Operand, view: View | None) -> int:
+    """How much of an operand a view or a scalar is: its width, and its number of registers."""
     if view is None:
-        return operand.registers == 1 and operand.access == "read"
-    try:
-        return view.bits == operand.bits and view.extents[-1:] == (operand.registers,)
-    except LayoutError:
-        return False
+        return 2 * (operand.registers == 1 and operand.access == "read")
+    return (view.bits == operand.bits) + (bool(view.shape) and view.shape[-1].value == operand.registers)
 
 
 def scalar_text(value: ScalarOperand) -> str:

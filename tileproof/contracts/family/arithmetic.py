@@ -29,11 +29,11 @@ from tileproof.contracts.demands import (
 from tileproof.contracts.families import UnsupportedError, contract
 from tileproof.contracts.grammar import Form
 from tileproof.contracts.issue import IssueOperand, Registers
-from tileproof.contracts.obligation import Obligation, different, twin
+from tileproof.contracts.obligation import Obligation, different, structural, twin
 from tileproof.contracts.scalar_operands import fits_its_type, issued, operand_types
 from tileproof.errors import CallError
 from tileproof.layouts.index import Index, as_relation, conjunction, const, less, negate
-from tileproof.layouts.tensor import tensor
+from tileproof.layouts.tensor import Storage, tensor
 from tileproof.layouts.traverse import substitute
 from tileproof.layouts.view import ViewOperations
 
@@ -111,6 +111,7 @@ def registers(call: Call) -> Iterator[Obligation]:
             call, operand, (atoms[position],), call.thread.lane,
             "a group coordinate's registers belong to its thread", REFERENCE,
         )  # fmt: skip
+    yield from _one_width(call, tensors)
     for position, operand in tensors.items():
         yield from whole_registers(call, operand, (atoms[position],), REFERENCE)
         yield from in_bounds(call, operand)
@@ -125,6 +126,22 @@ def registers(call: Call) -> Iterator[Obligation]:
         if position and operand.view.tensor.storage is target.view.tensor.storage:
             yield from _not_overwritten(call, target, atoms[0], operand, atoms[position])
     yield from no_stale_replica(call, target, REFERENCE)
+
+
+def _one_width(call: Call, tensors: dict[int, Operand]) -> Iterator[Obligation]:
+    """A register is read and written as a whole, so all operands in it are as wide as it is."""
+    first: dict[Storage, Operand] = {}
+    for operand in tensors.values():
+        known = first.setdefault(operand.view.tensor.storage, operand)
+        if known.view.bits != operand.view.bits:
+            yield structural(
+                f"{call.family}.whole-register",
+                False,
+                f"elements of {known.view.bits} bits as {known.view.name} has",
+                f"{operand.view.name} has elements of {operand.view.bits} bits in the same registers",
+                "registers of one storage are read and written in one width",
+                REFERENCE,
+            )
 
 
 def _not_overwritten(
