@@ -45,17 +45,37 @@ def pattern(value: int | float, type_: str, where: str) -> int:
     infinite.
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise CallError(f"{where} is a {type(value).__name__}, {value!r}, and the instruction takes .{type_}")
+        raise CallError(f"{where} is of {type(value).__name__}, and the instruction takes .{type_}")
     if type_ in _FORMATS:
         return _of_float(value, type_, where)
     if isinstance(value, float):
         takes = f"the bits of .{type_} as an int" if type_ in BIT_PATTERNS else f".{type_}, an int"
-        raise CallError(f"{where} is the float {value!r}, and the instruction takes {takes}")
+        raise CallError(
+            f"{where} is the float {value!r}, and the instruction takes {takes}{_twice(value, type_)}"
+        )
     bits = type_bits(type_)
     low, high = INTEGER_RANGE.get(type_, (-(1 << bits - 1), (1 << bits) - 1))
     if not low <= value <= high:
-        raise CallError(f"{where} is {value}, and .{type_} holds {low} to {high}")
+        raise CallError(f"{where} is {number_text(value)}, and .{type_} holds {low} to {high}")
     return value % (1 << bits)
+
+
+def number_text(value: int | float) -> str:
+    """A number for a message, whatever its size."""
+    if isinstance(value, int) and value.bit_length() > 256:
+        return f"a number of {value.bit_length()} bits"
+    return repr(value)
+
+
+def _twice(value: float, type_: str) -> str:
+    """The bits that a pair of floats has when both halves are the number."""
+    half = type_.removesuffix("x2")
+    if half not in ("f16", "bf16", "f32") or half == type_ or not math.isfinite(value):
+        return ""
+    if _overflows(value, half):
+        return ""
+    one, digits = _of_float(value, half, ""), type_bits(half) // 4
+    return f"; 0x{one:0{digits}X}{one:0{digits}X} is {value!r} in both halves"
 
 
 def _of_float(value: int | float, type_: str, where: str) -> int:
@@ -67,7 +87,7 @@ def _of_float(value: int | float, type_: str, where: str) -> int:
             number = math.inf
         if number != value or _rounded(number, precision, least) != number or _overflows(number, type_):
             raise CallError(
-                f"{where} is the int {value}, which .{type_} does not hold exactly; "
+                f"{where} is the int {number_text(value)}, which .{type_} does not hold exactly; "
                 "write a float to have it rounded"
             )
     else:

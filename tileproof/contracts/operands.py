@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tileproof.contracts.grammar import Form, Operand, shapes
+from tileproof.contracts.literals import number_text
 from tileproof.errors import CallError
 from tileproof.layouts.index import Index, as_index
 from tileproof.layouts.index import Operand as Arithmetic
@@ -76,4 +77,6 @@ def _likeness(operand: Operand, view: View | None) -> int:
 
 def scalar_text(value: ScalarOperand) -> str:
     """A scalar operand as reports name it."""
-    return str(value.value) if isinstance(value, Scalar) else repr(value)
+    if isinstance(value, Scalar):
+        return number_text(value.value) if isinstance(value.value, int | float) else str(value.value)
+    return number_text(value) if isinstance(value, int | float) else repr(value)
