@@ -87,7 +87,7 @@ def _of_float(value: int | float, type_: str, where: str) -> int:
             number = math.inf
         if number != value or _rounded(number, precision, least) != number or _overflows(number, type_):
             raise CallError(
-                f"{where} is the int {number_text(value)}, which .{type_} does not hold exactly; "
+                f"{where} is {number_text(value)}, an int that .{type_} does not hold exactly; "
                 "write a float to have it rounded"
             )
     else:
