@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
@@ -185,6 +185,10 @@ def test_reports_name_scalars_in_their_places() -> None:
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, width=64) | st.floats(-70000, 70000, width=64))
+@example(1.7976931348623157e308)
+@example(3.4028235677973366e38)
+@example(3.4028235677973362e38)
+@example(65519.99999999999)
 def test_rounding_is_numpys(value: float) -> None:
     with np.errstate(over="ignore"):
         for type_, dtype in (("f16", np.float16), ("f32", np.float32)):

@@ -85,14 +85,16 @@ def _of_float(value: int | float, type_: str, where: str) -> int:
             number = float(value)
         except OverflowError:
             number = math.inf
-        if number != value or _rounded(number, precision, least) != number or _overflows(number, type_):
+        if number != value or _overflows(number, type_) or _rounded(number, precision, least) != number:
             raise CallError(
                 f"{where} is {number_text(value)}, an int that .{type_} does not hold exactly; "
                 "write a float to have it rounded"
             )
     else:
         number = value
-    rounded = number if not math.isfinite(number) else _rounded(number, precision, least)
+    rounded = number
+    if math.isfinite(number) and not _overflows(number / 2, type_):
+        rounded = _rounded(number, precision, least)
     if math.isfinite(number) and _overflows(rounded, type_):
         raise CallError(
             f"{where} is {value!r}, which is beyond every finite .{type_}; write an infinity if meant"
