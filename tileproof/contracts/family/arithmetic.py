@@ -48,7 +48,7 @@ MNEMONICS = (
 def sample(form: Form) -> tuple[ViewOperations, ...]:
     """Two repeats, each operand in registers of its own."""
     return tuple(
-        tensor(operand.name.upper(), (2, operand.registers), f"b{operand.bits}", "registers")
+        tensor(operand.name.upper(), (2, operand.registers), f"b{max(8, operand.bits)}", "registers")
         for operand in form.operands
     )
 
