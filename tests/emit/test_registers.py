@@ -46,6 +46,8 @@ FRAGMENTS: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
     "pack by cvt": ("cvt.rn.relu.bf16x2.f32", [at("D"), at("A"), at("B")], {}),
     "four by cvt": ("cvt.rs.satfinite.e4m3x4.f32", [at("D"), at("A", each=4), at("B")], {}),
     "three": ("max.NaN.f32", [at("D"), at("A"), at("B"), 0.0], {}),
+    "pair of e2m1": ("cvt.rn.satfinite.e2m1x2.f32", [at("D", bits=8), at("A"), at("B")], {}),
+    "bytes": ("mov.b32", [at("D"), at("A", bits=8, each=4)], {}),
     "byte": ("cvt.sat.u8.s32", [at("D", bits=8), at("A")], {}),
 }  # fmt: skip
 
@@ -119,6 +121,30 @@ def test_the_numbers_of_axpby() -> None:
     result = kernel.simulate(*arguments)
     assert [a.tobytes() for a in arguments] == [e.tobytes() for e in module.expected()]
     assert {opcode: result.issued[opcode] for opcode in module.ISSUED} == module.ISSUED
+
+
+def test_bytes_that_go_through_registers_of_bytes() -> None:
+    """Two floats become a byte, four bytes a word, and a pair of halves comes back from the byte."""
+    k = Kernel("bytes", block=1)
+    source = k.parameter("S", (4, 2), "float32")
+    word, back = k.parameter("W", (1,), "uint32"), k.parameter("H", (4,), "uint32")
+    floats, pairs = k.registers("floats", (4, 2), "float32"), k.registers("pairs", (4,), "uint8", fill=0x17)
+    packed, halves = k.registers("packed", (1,), "uint32"), k.registers("halves", (4, 1), "uint32")
+    k.apply("ld.global.v2.f32", floats, source)
+    k.apply("cvt.rn.satfinite.e2m1x2.f32", pairs.view(4, 1), floats[:, 1:2], floats[:, 0:1])
+    k.apply("mov.b32", packed, pairs)
+    k.apply("cvt.rn.f16x2.e2m1x2", halves, pairs.view(4, 1))
+    k.apply("st.global.b32", word, packed)
+    k.apply("st.global.v4.b32", back, halves.view(4))
+    assert ".reg .b8 %pairs_<4>;" in k.ptx()
+    values = np.array([[0.5, 1.0], [-1.5, 2.0], [3.0, -4.0], [6.0, 0.0]], np.float32)
+    found = [np.zeros(1, np.uint32), np.zeros(4, np.uint32)]
+    k.simulate(values, *found)
+    codes = {0.0: 0, 0.5: 1, 1.0: 2, 1.5: 3, 2.0: 4, 3.0: 5, 4.0: 6, 6.0: 7}
+    nibbles = [codes[abs(x)] | (x < 0) << 3 for x in values.ravel().tolist()]
+    assert int(found[0][0]) == sum(nibble << 4 * place for place, nibble in enumerate(nibbles))
+    assert found[1].view(np.float16).tolist() == values.ravel().tolist()
+    assert k.assemble("sm_100a").image
 
 
 # Opcode, types of the sources and of the result, and what NumPy makes of it.

@@ -138,8 +138,9 @@ def test_scales() -> None:
 
 
 REFUSED = [
-    ("cvt.rn.satfinite.e2m1x2.f32 d, a, b;", "b8", "NaN has no code in .e2m1"),
-    ("cvt.rn.satfinite.e3m2x2.f32 d, a, b;", "b16", "NaN has no code in .e3m2"),
+    ("cvt.rn.satfinite.e2m1x2.f32 d, a, b;", "b8", "what becomes of NaN in .e2m1"),
+    ("cvt.rn.satfinite.e3m2x2.f32 d, a, b;", "b16", "what becomes of NaN in .e3m2"),
+    ("cvt.rn.satfinite.e5m2x2.f32 d, a, b;", "b16", "what becomes of NaN in .e5m2"),
     ("cvt.rz.ue8m0x2.f32 d, a, b;", "b16", "positive normal numbers"),
     ("cvt.rs.f16x2.f32 d, a, b, c;", "b32", "needs one of .rn, .rz"),
     ("fma.rn.oob.f16x2 d, c, c, c;", "b32", "does not know fma with .oob"),

@@ -15,10 +15,14 @@ from tileproof.layouts.view import View
 
 @dataclass(frozen=True, eq=False)
 class Registers:
-    """A register operand: the byte offset of each of its elements in the thread's slots of ``view``'s tensor."""
+    """A register operand: the byte offset of each of its elements in the thread's slots of ``view``'s tensor.
+
+    ``exact`` says that the instruction takes registers of just an element's width, even if that is a byte.
+    """
 
     view: View
     offsets: tuple[Index, ...]
+    exact: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,14 @@ from tileproof.emit import names
 from tileproof.emit.code import Code
 from tileproof.emit.lower import Lowering, width_of
 from tileproof.emit.plan import Address, Plan, Planned, Slots, plan
-from tileproof.emit.registers import REGISTER_TYPES, Register, address_bits, base_register, symbol_register
+from tileproof.emit.registers import (
+    REGISTER_TYPES,
+    Register,
+    address_bits,
+    base_register,
+    register_type,
+    symbol_register,
+)
 from tileproof.errors import CallError
 from tileproof.layouts.dtypes import dtype_bits
 from tileproof.layouts.leaf import Leaf
@@ -158,7 +165,8 @@ def _interface(planned: Plan, registers: Mapping[Leaf, Register]) -> Iterator[st
         if listed:
             view = call.tensor(position)
             direction = "out" if syntax.access == "written" else "in "
-            yield f"{direction} {_listed(listed)} .{REGISTER_TYPES[view.bits]}: {view.name}"
+            exact = any(operand.exact for operand in slots if isinstance(operand, Slots))
+            yield f"{direction} {_listed(listed)} .{register_type(view.bits, exact)}: {view.name}"
 
 
 def _range(variable: Leaf) -> str:

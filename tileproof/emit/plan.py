@@ -32,11 +32,12 @@ from tileproof.proofs.verdict import Verdict
 
 @dataclass(frozen=True, eq=False)
 class Slots:
-    """Registers of one thread: their numbers, counted in registers of ``bits``."""
+    """Registers of one thread: their numbers, counted in registers of ``bits``; ``exact`` ones are no wider."""
 
     storage: Storage
     bits: int
     numbers: tuple[int, ...]
+    exact: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +171,7 @@ def _slots(call: Call, operand: Registers, at: Mapping[Leaf, Index]) -> Slots:
                 f"byte {place!r}); registers have no address, so unroll the loop or slice with constants"
             )
         numbers.append(place.value // (bits // 8))
-    return Slots(operand.view.tensor.storage, bits, tuple(numbers))
+    return Slots(operand.view.tensor.storage, bits, tuple(numbers), operand.exact)
 
 
 class _Addresses:

@@ -56,6 +56,8 @@ def sample(form: Form) -> tuple[ViewOperations, ...]:
 def issue(call: Call) -> tuple[IssueOperand, ...]:
     """The registers of each operand, or its scalar."""
     tensors = _tensors(call)
+    # Other conversions of bytes also take wider registers (PTX ISA 9.4.1; ptxas 13.5).
+    exact = call.form.mnemonic == "mov" or "e2m1x2" in (call.form.get("to"), call.form.get("from"))
     found: list[IssueOperand] = []
     for position, type_ in enumerate(operand_types(call.form)):
         if position in call.scalars:
@@ -63,7 +65,7 @@ def issue(call: Call) -> tuple[IssueOperand, ...]:
             continue
         operand, count = tensors[position], call.form.operands[position].registers
         offsets = tuple(operand.place((const(n),)).byte_offset for n in range(count))
-        found.append(Registers(operand.view, offsets))
+        found.append(Registers(operand.view, offsets, exact))
     return tuple(found)
 
 
@@ -90,11 +92,6 @@ def registers(call: Call) -> Iterator[Obligation]:
     form = call.form
     if form.get("type") == "pred":
         raise UnsupportedError(f"{form.spelling}: predicates are no elements of a tensor")
-    for syntax in form.operands:
-        if syntax.bits == 8 and (form.mnemonic == "mov" or "e2m1x2" in (form.get("to"), form.get("from"))):
-            raise UnsupportedError(
-                f"{form.spelling} takes registers of 8 bits, and bytes travel in registers of 16 bits here"
-            )
     _check_parameters(call)
     types = operand_types(form)
     for position in call.scalars:
