@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +17,7 @@ import tileproof as tp
 from tests.contracts.calls import PROVED, REFUTED, failing, registers
 from tileproof import tx
 from tileproof.contracts.family.arithmetic import issue
+from tileproof.contracts.grammar import resolve
 from tileproof.contracts.issue import Constant, Named, Scalar
 from tileproof.contracts.literals import pattern
 from tileproof.errors import CallError, TileproofError
@@ -212,3 +214,20 @@ def test_rounding_to_bf16_is_to_the_nearest_ties_to_even(value: float) -> None:
     for other in {max((found & 0x7FFF) - 1, 0), (found & 0x7FFF) + 1}:
         gap = abs(number(other) - abs(Fraction(value)))
         assert error < gap or (error == gap and (found % 2 == 0 or number(other) == number(found)))
+
+
+def test_a_report_with_scalars_and_its_shape_survive_a_pickle() -> None:
+    report = tp.prove("max.f32", made(32), made(32, "A"), made(32, "B"), 1.5)
+    again = pickle.loads(pickle.dumps(report))
+    assert str(again) == str(report)
+    assert again.call.form == report.call.form != resolve("max.f32")
+    assert again.call.form.shape == 1
+    assert again.call.scalars == {3: 1.5}
+
+
+def test_a_certificate_says_its_scalars() -> None:
+    n = tp.symbol("n", 0, 9)
+    stated = tp.prove("add.s32", made(32), made(32, "A"), n * 2).certificate()["call"]
+    assert stated["scalars"] == {"2": "2*n"}
+    assert [s["name"] for s in stated["symbols"]] == ["n"]
+    assert "scalars" not in tp.prove("neg.s32", made(32), made(32, "A")).certificate()["call"]
