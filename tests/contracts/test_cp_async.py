@@ -24,7 +24,7 @@ from tests.proofs.replay import assert_complete
 from tileproof import R, S, Swizzle, TileLayout, laneid, tx, warpid
 from tileproof.contracts.families import load
 from tileproof.contracts.grammar import enumerate_spellings, resolve
-from tileproof.contracts.issue import Immediate, Memory, Predicate, Scalar
+from tileproof.contracts.issue import Constant, Memory, Predicate, Scalar
 from tileproof.errors import CallError, TileproofError
 
 CA, CG = "cp.async.ca.shared.global", "cp.async.cg.shared.global"
@@ -366,15 +366,15 @@ def test_issue() -> None:
     assert (destination.view.name, source.view.name) == ("SM", "A")
     assert isinstance(destination, Memory)
     assert isinstance(source, Memory)
-    assert isinstance(size, Immediate)
-    assert size.value == 16
+    assert isinstance(size, Constant)
+    assert size.pattern == 16
     assert rest == [None, None]
 
 
 def test_issue_of_a_part_and_of_nothing() -> None:
     part, none = issued(src_size=4)[3:]
-    assert isinstance(part, Immediate)
-    assert (part.value, none) == (4, None)
+    assert isinstance(part, Constant)
+    assert (part.pattern, none) == (4, None)
     part, none = issued(src_size=tp.minimum(N, 16))[3:]
     assert isinstance(part, Scalar)
     assert (part.bits, none) == (32, None)

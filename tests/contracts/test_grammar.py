@@ -336,7 +336,8 @@ def conditions(instruction: Instruction) -> Iterator[Condition]:
         yield from (rule.when, rule.then)
     yield from (entry.when for entry in instruction.availability)
     yield from (when for when, _ in instruction.subsections)
-    for operand in instruction.operands:
+    yield from (shape.when for shape in instruction.shapes)
+    for operand in (*instruction.operands, *(o for shape in instruction.shapes for o in shape.operands)):
         written = (operand.braced, operand.real, operand.narrow, operand.gaps)
         yield from (operand.when, *(condition for condition in written if condition is not None))
 

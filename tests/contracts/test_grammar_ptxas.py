@@ -106,11 +106,12 @@ def rows(recorded: tuple[Path, ...] = RECORDED) -> tuple[Row, ...]:
     found = []
     for path in recorded:
         with path.open(encoding="utf-8", newline="") as lines:
-            found += [_row(cells) for cells in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)]
+            rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+            found += [read_row(cells) for cells in rows]
     return tuple(found)
 
 
-def _row(cells: dict[str, str]) -> Row:
+def read_row(cells: dict[str, str]) -> Row:
     verdicts = {
         (version, f"sm_{target}"): verdict == "yes"
         for version in VERSIONS

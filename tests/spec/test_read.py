@@ -166,8 +166,8 @@ CALL_FAULTS = [
     ("operands = []", "calls[0].opcode: is missing"),
     ("opcode = 'x'", "calls[0].operands: is missing"),
     ("opcode = 'x'\noperands = {}", "calls[0].operands: needs a list, got {}"),
-    ("opcode = 'x'\noperands = [1]", "calls[0].operands[0]: needs a table, got 1"),
-    ("opcode = 'x'\noperands = [{}]", "calls[0].operands[0].tensor: is missing"),
+    ("opcode = 'x'\noperands = [[1]]", "calls[0].operands[0]: needs a table, got [1]"),
+    ("opcode = 'x'\noperands = [{}]", "calls[0].operands[0]: an operand is a tensor or a scalar"),
     (
         "opcode = 'x'\noperands = []\nblock = [1, 2, 3, 4]",
         "calls[0].block: needs one to three positive integers",

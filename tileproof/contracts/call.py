@@ -16,6 +16,7 @@ from typing import Any
 from tileproof.contracts.grammar import Form
 from tileproof.contracts.launch import Launch, Thread
 from tileproof.contracts.obligation import Address, Obligation, structural
+from tileproof.contracts.operands import ScalarOperand, scalar_text
 from tileproof.errors import CallError, LayoutError
 from tileproof.layouts import axes
 from tileproof.layouts.axes import Axis
@@ -41,7 +42,10 @@ class UnfitError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Call(Portable):
-    """An instruction with its operands. ``collective`` says that a warp executes it as one."""
+    """An instruction with its operands. ``collective`` says that a warp executes it as one.
+
+    ``operands`` are the views in PTX order; ``scalars`` are what stands between them, by position in that order.
+    """
 
     form: Form
     operands: tuple[View, ...]
@@ -50,12 +54,26 @@ class Call(Portable):
     parameters: Mapping[str, Any]
     collective: bool = False
     family: str = ""
+    scalars: Mapping[int, ScalarOperand] = field(default_factory=dict)
     _cache: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def _places(self) -> dict[tuple[int, ...], Place]:
         """Where elements are, by operand and by the nodes of the coordinates."""
         return {}
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """All operands in PTX order, as reports name them."""
+        views = iter(self.operands)
+        return tuple(
+            scalar_text(self.scalars[position]) if position in self.scalars else next(views).name
+            for position in range(len(self.operands) + len(self.scalars))
+        )
+
+    def tensor(self, position: int) -> View:
+        """The view at a position in PTX order."""
+        return self.operands[position - sum(other < position for other in self.scalars)]
 
     @cached_property
     def group_axes(self) -> tuple[str, ...]:
@@ -85,7 +103,7 @@ class Call(Portable):
 
         Raises :class:`UnfitError` when its state space, element width or shape cannot be the contract's.
         """
-        view = self.operands[position]
+        view = self.tensor(position)
         where = f"operand {position} ({view.name}, {role})"
 
         def demand(name: str, holds: bool, needed: str, found: str, sentence: str) -> None:

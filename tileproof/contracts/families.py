@@ -33,7 +33,8 @@ class UnsupportedError(Exception):
 class Family:
     """A contract with what ``explain`` shows of it.
 
-    ``operands`` counts the tensor operands; ``parameters`` maps each keyword to its meaning; ``collective``
+    ``operands`` counts the operands, which are tensors; ``None`` is as many as the form has, of which those that
+    are read may be scalars too. ``parameters`` maps each keyword to its meaning; ``collective``
     says that a warp executes the instruction as one; ``sample`` builds canonical operands for a form, with
     two repeats, and ``sample_parameters`` are what these need; ``issue`` writes the operands of one
     instruction for a proven call, in PTX order, one for each operand of the form.
@@ -43,7 +44,7 @@ class Family:
     states: States
     issue: Issues
     sample: Sample
-    operands: int
+    operands: int | None
     collective: bool
     page: str
     parameters: Mapping[str, str] = field(default_factory=dict)
@@ -61,7 +62,7 @@ def contract(
     *mnemonics: str,
     sample: Sample,
     issue: Issues,
-    operands: int = 2,
+    operands: int | None = 2,
     collective: bool = False,
     parameters: Mapping[str, str] | None = None,
     sample_parameters: Mapping[str, Any] | None = None,

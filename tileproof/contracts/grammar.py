@@ -11,7 +11,7 @@ order, equal forms have equal spellings. Nothing here is specific to an instruct
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -64,13 +64,14 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One exact opcode. Two forms are equal when their spellings are.
+    """One exact opcode with one of its lists of operands. Two forms are equal when both are.
 
     ptx_version is the oldest PTX ISA version that has the form, whatever the target; section is where the ISA
-    describes it.
+    describes it. shape numbers the operand lists of a spelling; 0 is the usual one.
     """
 
     spelling: str
+    shape: int
     mnemonic: str = field(compare=False)
     qualifiers: Mapping[str, str | None] = field(compare=False)
     quantities: Mapping[str, int] = field(compare=False)
@@ -102,8 +103,8 @@ class Form:
     def __str__(self) -> str:
         return self.spelling
 
-    def __reduce__(self) -> tuple[Callable[[str], Form], tuple[str]]:
-        return resolve, (self.spelling,)
+    def __reduce__(self) -> tuple[Callable[[str, int], Form], tuple[str, int]]:
+        return _nth, (self.spelling, self.shape)
 
 
 def unmet(form: Form, needs: Iterable[Since], arch: str) -> str | None:
@@ -148,6 +149,35 @@ def _resolve(spelling: str) -> Form:
             return unchecked_form(instruction, qualifiers)
         problem = problem or diagnosis.broken_rule(spelling, instruction, places, values, broken)
     raise OpcodeError(problem or diagnosis.misspelling(spelling, instruction, tokens, tuple(_BY_MNEMONIC)))
+
+
+@lru_cache(maxsize=4096)
+def shapes(spelling: str) -> tuple[Form, ...]:
+    """The forms of an opcode, one for each list of operands that it takes; `resolve` gives the first.
+
+    Raises `OpcodeError` as `resolve` does.
+    """
+    first = resolve(spelling)
+    instruction = _BY_MNEMONIC[first.mnemonic]
+    values: dict[str, Value] = {**first.qualifiers, **first.quantities}
+    others = []
+    for number, shape in enumerate(instruction.shapes, 1):
+        if holds(shape.when, values):
+            needs = (*first.needs, *shape.availability)
+            others.append(
+                replace(
+                    first,
+                    shape=number,
+                    operands=_operands(shape.operands, first.quantities, values),
+                    ptx_version=max(entry.ptx for entry in needs),
+                    needs=needs,
+                )
+            )
+    return (first, *others)
+
+
+def _nth(spelling: str, shape: int) -> Form:
+    return next(form for form in shapes(spelling) if form.shape == shape)
 
 
 def enumerate_spellings(mnemonic: str) -> Iterator[str]:
@@ -209,20 +239,24 @@ def unchecked_form(instruction: Instruction, qualifiers: Mapping[str, str | None
     values: dict[str, Value] = {**qualifiers, **quantities}
     filled = (qualifiers[slot.name] for slot in instruction.slots)
     needs = tuple(entry for entry in instruction.availability if holds(entry.when, values))
-    operands = tuple(
-        _operand(entry, quantities, values) for entry in instruction.operands if holds(entry.when, values)
-    )
     subsections = (section for when, section in instruction.subsections if holds(when, values))
     return Form(
         spelling=".".join((instruction.mnemonic, *(token for token in filled if token is not None))),
+        shape=0,
         mnemonic=instruction.mnemonic,
         qualifiers=MappingProxyType(qualifiers),
         quantities=MappingProxyType(quantities),
-        operands=operands,
+        operands=_operands(instruction.operands, quantities, values),
         ptx_version=max(entry.ptx for entry in needs),
         section=next(subsections, instruction.section),
         needs=needs,
     )
+
+
+def _operands(
+    syntax: tuple[OperandSyntax, ...], quantities: Mapping[str, int], values: Mapping[str, Value]
+) -> tuple[Operand, ...]:
+    return tuple(_operand(entry, quantities, values) for entry in syntax if holds(entry.when, values))
 
 
 def _operand(entry: OperandSyntax, quantities: Mapping[str, int], values: Mapping[str, Value]) -> Operand:

@@ -15,10 +15,14 @@ from tileproof.layouts.view import View
 
 @dataclass(frozen=True, eq=False)
 class Registers:
-    """A register operand: the byte offset of each of its elements in the thread's slots of ``view``'s tensor."""
+    """A register operand: the byte offset of each of its elements in the thread's slots of ``view``'s tensor.
+
+    ``exact`` says that the instruction takes registers of just an element's width, even if that is a byte.
+    """
 
     view: View
     offsets: tuple[Index, ...]
+    exact: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,17 +35,14 @@ class Memory:
 
 @dataclass(frozen=True, eq=False)
 class Scalar:
-    """A scalar operand, such as a cache policy: the expression of its value, which ``bits`` bits hold."""
+    """A scalar operand, such as a cache policy: the expression of its value, which ``bits`` bits hold.
+
+    ``immediate`` says that the instruction also takes a number in its place.
+    """
 
     value: Index
     bits: int
-
-
-@dataclass(frozen=True, eq=False)
-class Immediate:
-    """A number that is written as it is."""
-
-    value: int
+    immediate: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,5 +52,21 @@ class Predicate:
     relation: Relation
 
 
-IssueOperand = Registers | Memory | Scalar | Immediate | Predicate | None
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """A number, as the bits that it has in the PTX type ``type`` of the operand."""
+
+    pattern: int
+    type: str
+
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """A typed scalar that a register of its name holds at run time; ``dtype`` is its element type."""
+
+    name: str
+    dtype: str
+
+
+IssueOperand = Registers | Memory | Scalar | Predicate | Constant | Named | None
 """``None`` stands for an optional operand that is left out."""

@@ -132,6 +132,18 @@ class OperandSyntax:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """Another list of operands that the same spellings take, such as the halves of `mov.b32 d, {a, b}`.
+
+    It exists where `when` holds, and needs what `availability` says on top of what the spelling needs.
+    """
+
+    operands: tuple[OperandSyntax, ...]
+    when: Condition = field(default_factory=dict)
+    availability: tuple[Since, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Instruction:
     """All spellings of one mnemonic, and where the PTX ISA has them; `subsections` select the exceptions.
 
@@ -151,3 +163,4 @@ class Instruction:
     subsections: tuple[tuple[Condition, str], ...] = ()
     usage: tuple[Requires, ...] = ()
     usage_availability: tuple[Since, ...] = ()
+    shapes: tuple[Shape, ...] = ()

@@ -6,14 +6,23 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tileproof.contracts.call import Call
 from tileproof.contracts.family.ewise import MNEMONIC as EWISE
-from tileproof.contracts.issue import Immediate, Predicate
+from tileproof.contracts.issue import Constant, Named, Predicate
+from tileproof.contracts.literals import BIT_PATTERNS, type_bits
 from tileproof.emit import names
 from tileproof.emit.code import Code, TemporaryKind
 from tileproof.emit.lower import Lowering, width_of
 from tileproof.emit.plan import Address, Plan, Slots, Value, plan
-from tileproof.emit.registers import REGISTER_TYPES, Register, address_bits, base_register, symbol_register
+from tileproof.emit.registers import (
+    REGISTER_TYPES,
+    Register,
+    address_bits,
+    base_register,
+    register_type,
+    symbol_register,
+)
 from tileproof.emit.scalars import scalar_registers, write_ewise
 from tileproof.errors import CallError
+from tileproof.layouts.dtypes import dtype_bits
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.traverse import leaves
 from tileproof.proofs.report import Report
@@ -59,6 +68,7 @@ def body(planned: Plan, registers: Mapping[Leaf, Register]) -> Code:
                 (register.name, f"the scalar {name}")
                 for name, (register, _) in scalar_registers(planned).items()
             ),
+            *((names.register(name), f"the scalar {name}") for name in named(planned)),
             *((name, f"slot {name[1:]}") for operand in slots for name in slot_names(operand)),
         ]
     )
@@ -93,7 +103,7 @@ def slot_names(operand: Slots) -> list[str]:
 def summary(report: Report) -> Iterator[str]:
     """What was proved, and under which conditions."""
     call, launch = report.call, report.call.launch
-    operands = ", ".join(view.name for view in call.operands)
+    operands = ", ".join(call.written)
     yield f"{call.form.spelling} ({operands}) at {call.scope} scope: {report.verdict.name}"
     yield "  " + ", ".join(dict.fromkeys(finding.obligation.id for finding in report.findings))
     if launch.active.value is not True:
@@ -102,7 +112,9 @@ def summary(report: Report) -> Iterator[str]:
         yield f"  given {assumption!r}"
 
 
-def _text(lowering: Lowering, operand: Slots | Address | Value | Immediate | Predicate, braced: bool) -> str:
+def _text(
+    lowering: Lowering, operand: Slots | Address | Value | Constant | Named | Predicate, braced: bool
+) -> str:
     if isinstance(operand, Slots):
         listed = ", ".join(slot_names(operand))
         return f"{{{listed}}}" if braced else listed
@@ -110,13 +122,46 @@ def _text(lowering: Lowering, operand: Slots | Address | Value | Immediate | Pre
         storage = operand.storage
         at = lowering.address(storage.base, operand.runtime, operand.bits, address_bits(storage))
         return f"[{at}+{operand.displacement}]" if operand.displacement else f"[{at}]"
-    if isinstance(operand, Immediate):
-        return str(operand.value)
+    if isinstance(operand, Named):
+        return names.register(operand.name)
+    if isinstance(operand, Constant):
+        return literal(operand) or lowering.constant(operand.pattern, type_bits(operand.type))
     if isinstance(operand, Predicate):
         return lowering.predicate(operand.relation, width_of(operand.relation))
     held = lowering.number(operand.value, operand.bits)
+    if operand.immediate or held.startswith("%"):
+        return held
     kind: TemporaryKind = "b64" if operand.bits == 64 else "b32"
-    return held if held.startswith("%") else lowering.code.compute(f"mov.{kind}", kind, held)
+    return lowering.code.compute(f"mov.{kind}", kind, held)
+
+
+def literal(constant: Constant) -> str | None:
+    """A number as an immediate; nothing for a type of which the assembler takes none.
+
+    Those are 16-bit floats and packed pairs (ptxas 13.5: "Arguments mismatch"), so a register has to hold them.
+    """
+    bits = type_bits(constant.type)
+    match constant.type:
+        case "f32":
+            return f"0f{constant.pattern:08X}"
+        case "f64":
+            return f"0d{constant.pattern:016X}"
+        case "f16" | "bf16":
+            return None
+        case packed if packed in BIT_PATTERNS:
+            return (
+                f"0x{constant.pattern:0{bits // 4}X}"
+                if packed.startswith("b") and packed[1:].isdigit()
+                else None
+            )
+        case integer:
+            signed = integer.startswith("s") and constant.pattern >> (bits - 1)
+            return str(constant.pattern - (1 << bits) if signed else constant.pattern)
+
+
+def named(planned: Plan) -> dict[str, Named]:
+    """The typed scalars that registers of their names hold."""
+    return {operand.name: operand for operand in planned.issues[0] if isinstance(operand, Named)}
 
 
 def inputs(planned: Plan) -> dict[Leaf, Register]:
@@ -139,15 +184,19 @@ def _interface(planned: Plan, registers: Mapping[Leaf, Register]) -> Iterator[st
         yield f"in  {register.name} .b{register.bits}: {meaning(planned, variable)}"
     for name, (register, dtype) in scalar_registers(planned).items():
         yield f"in  {register.name} .b{register.bits}: the {dtype} {name}"
+    for scalar in named(planned).values():
+        kind = REGISTER_TYPES[dtype_bits(scalar.dtype)]
+        yield f"in  {names.register(scalar.name)} .{kind}: {scalar.name}, a {scalar.dtype}"
     for position, syntax in enumerate(call.form.operands):
         slots = [issue[position] for issue in planned.issues]
         listed = dict.fromkeys(
             n for operand in slots if isinstance(operand, Slots) for n in slot_names(operand)
         )
         if listed:
-            view = call.operands[position]
+            view = call.tensor(position)
             direction = "out" if syntax.access == "written" else "in "
-            yield f"{direction} {_listed(listed)} .{REGISTER_TYPES[view.bits]}: {view.name}"
+            exact = any(operand.exact for operand in slots if isinstance(operand, Slots))
+            yield f"{direction} {_listed(listed)} .{register_type(view.bits, exact)}: {view.name}"
 
 
 def launch_of(call: Call) -> str:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tileproof.contracts.architectures import PtxVersion
 from tileproof.contracts.launch import Launch
+from tileproof.contracts.operands import Given
 from tileproof.emit.blocks import Blocks
 from tileproof.emit.declarations import Declarations, Shape
 from tileproof.emit.module import lacking, module_text
@@ -154,7 +155,7 @@ class Kernel:
     def apply(
         self,
         opcode: str,
-        *operands: ViewOperations,
+        *operands: Given,
         scope: str = "thread",
         assume: Relation | Iterable[Relation] = (),
         **parameters: Any,
@@ -171,6 +172,7 @@ class Kernel:
             )
         for operand in operands:
             self._demand_declared(operand)
+            self._demand_scalars(operand)
         extra = Launch.of(assume=assume).assumptions
         self._demand_symbols(*extra)
         # Block indices and loop variables differ between the CTAs of a cluster, nowhere inside one.

@@ -104,6 +104,15 @@ class Lowering:
             )
         return found
 
+    def constant(self, pattern: int, bits: int) -> str:
+        """A register of ``bits`` that holds a bit pattern."""
+        key = (-1, pattern, bits)
+        found = self._find(*key)
+        if found is None:
+            text = f"0x{pattern:0{bits // 4}X}"
+            found = self._known[key] = self.code.compute(f"mov.b{bits}", _KINDS[bits], text)
+        return found
+
     def predicate(self, node: Relation, bits: int) -> str:
         """A predicate register that holds the truth value."""
         found = self._find(node.uid, bits)
@@ -288,7 +297,7 @@ class Lowering:
         return first
 
 
-_KINDS: dict[int, TemporaryKind] = {32: "b32", 64: "b64"}
+_KINDS: dict[int, TemporaryKind] = {16: "b16", 32: "b32", 64: "b64"}
 
 _INTEGERS: dict[str, Callable[[Lowering, Any, int], str]] = {
     "add": Lowering._add,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from tileproof.contracts.architectures import PtxVersion, architecture
 from tileproof.contracts.grammar import Form
@@ -11,7 +11,8 @@ from tileproof.emit import names
 from tileproof.emit.code import INDENT, Code
 from tileproof.emit.fragment import summary, write
 from tileproof.emit.lower import Lowering, width_of
-from tileproof.emit.registers import REGISTER_TYPES, Register, base_register, symbol_register
+from tileproof.emit.plan import Slots
+from tileproof.emit.registers import REGISTER_TYPES, Register, base_register, register_type, symbol_register
 from tileproof.emit.statements import (
     Apply,
     Body,
@@ -27,7 +28,7 @@ from tileproof.emit.statements import (
 from tileproof.errors import EmissionError
 from tileproof.layouts.index import Index, Relation, negate
 from tileproof.layouts.leaf import Leaf
-from tileproof.layouts.tensor import Tensor
+from tileproof.layouts.tensor import Storage, Tensor
 
 CLUSTERS = ((7, 8), 90)
 """The PTX ISA version and the architecture that clusters need (PTX ISA 11.7.1, ``.reqnctapercluster``)."""
@@ -46,7 +47,8 @@ def module_text(kernel: Definition, arch: str) -> str:
     _demand_distinct(kernel, registers)
     code = Code()
     _load_parameters(kernel, code)
-    _Writer(code).write(kernel.body, Lowering(code, registers))
+    exact = _exact(kernel)
+    _Writer(code, exact).write(kernel.body, Lowering(code, registers))
     code.put("ret;")
     cluster = kernel.launch.cluster
     return "\n".join(
@@ -61,7 +63,7 @@ def module_text(kernel: Definition, arch: str) -> str:
             f".reqntid {_extents(kernel.launch.block)}",
             *([f".reqnctapercluster {_extents(cluster)}"] if cluster else []),
             "{",
-            *_declarations(kernel, registers),
+            *_declarations(kernel, registers, exact),
             *code.declarations(),
             "",
             *code.lines,
@@ -131,13 +133,22 @@ def _parameter(item: Tensor | Index) -> str:
     return f".param .s{symbol_register(variable).bits} {variable.name}"
 
 
-def _declarations(kernel: Definition, registers: dict[Leaf, Register]) -> Iterator[str]:
+def _exact(kernel: Definition) -> set[Storage]:
+    """The registers that some instruction takes in just the width of an element."""
+    operands = (operand for planned in calls(kernel.body) for operand in planned.issues[0])
+    return {operand.storage for operand in operands if isinstance(operand, Slots) and operand.exact}
+
+
+def _declarations(
+    kernel: Definition, registers: dict[Leaf, Register], exact: Collection[Storage]
+) -> Iterator[str]:
     for tensor in kernel.variables:
         storage = tensor.storage
         yield f"{INDENT}.{storage.space} .align {storage.align} .b8 {tensor.name}[{storage.size!r}];"
     for file in kernel.registers:
         name = names.register(file.tensor.name)
-        yield f"{INDENT}.reg .{REGISTER_TYPES[file.bits]} {name}_<{file.slots}>;"
+        kind = register_type(file.bits, file.tensor.storage in exact)
+        yield f"{INDENT}.reg .{kind} {name}_<{file.slots}>;"
     for register in dict.fromkeys(registers.values()):
         yield f"{INDENT}.reg .b{register.bits} {register.name};"
 
@@ -159,8 +170,9 @@ def _load_parameters(kernel: Definition, code: Code) -> None:
 class _Writer:
     """Writes statements; labels are numbered in the order of the text."""
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: Code, exact: Collection[Storage]) -> None:
         self.code = code
+        self.exact = exact
         self.labels = 0
 
     def write(self, body: Body, lowering: Lowering) -> None:
@@ -189,6 +201,8 @@ class _Writer:
                     for word in (pattern % (1 << 64), pattern >> 64)
                 )
                 self.code.put(f"mov.b128 {target}, {{{low}, {high}}};")
+            elif register_type(bits, fill.file.tensor.storage in self.exact) == "b8":
+                self.code.put(f"cvt.u8.u16 {target}, {pattern};")  # mov takes no bytes (PTX ISA 9.7.9.3)
             else:
                 self.code.put(f"mov.{REGISTER_TYPES[bits]} {target}, 0x{pattern:0{bits // 4}X};")
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from tileproof.contracts.call import Call
 from tileproof.contracts.families import load
-from tileproof.contracts.issue import Immediate, IssueOperand, Memory, Predicate, Registers
+from tileproof.contracts.issue import Constant, IssueOperand, Memory, Named, Predicate, Registers
 from tileproof.contracts.launch import Launch, Thread
 from tileproof.contracts.width import exact_points, fits, index_bits
 from tileproof.emit.lower import narrow, special, width_of
@@ -32,11 +32,12 @@ from tileproof.proofs.verdict import Verdict
 
 @dataclass(frozen=True, eq=False)
 class Slots:
-    """Registers of one thread: their numbers, counted in registers of ``bits``."""
+    """Registers of one thread: their numbers, counted in registers of ``bits``; ``exact`` ones are no wider."""
 
     storage: Storage
     bits: int
     numbers: tuple[int, ...]
+    exact: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +52,14 @@ class Address:
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """A number in a register of ``bits``."""
+    """A number in a register of ``bits``, or ``immediate`` if it is one."""
 
     value: Index
     bits: int
+    immediate: bool = False
 
 
-Planned = Slots | Address | Value | Immediate | Predicate | None
+Planned = Slots | Address | Value | Constant | Named | Predicate | None
 _At = Callable[[Mapping[Leaf, Index]], Planned]
 
 
@@ -148,14 +150,19 @@ def _prepare(report: Report, operand: IssueOperand) -> _At:
         return lambda at: _slots(call, operand, at)
     if isinstance(operand, Memory):
         return _Addresses(report, operand).at
-    if operand is None or isinstance(operand, Immediate):
+    if operand is None or isinstance(operand, Constant | Named):
         return lambda _: operand
     if isinstance(operand, Predicate):
         predicate = Predicate(lowerable(operand.relation, call.launch))
         return lambda _: predicate
     value = simplify(seen_by_thread(as_index(operand.value), call.launch))
-    width_of(value)
-    planned = Value(value, operand.bits)
+    width = width_of(value)
+    if operand.immediate and width > operand.bits:
+        raise EmissionError(
+            f"{call.form.spelling}: bounds do not show that {value!r} can be computed in {operand.bits} bits; "
+            "declare narrower bounds of its symbols"
+        )
+    planned = Value(value, operand.bits, operand.immediate)
     return lambda _: planned
 
 
@@ -170,7 +177,7 @@ def _slots(call: Call, operand: Registers, at: Mapping[Leaf, Index]) -> Slots:
                 f"byte {place!r}); registers have no address, so unroll the loop or slice with constants"
             )
         numbers.append(place.value // (bits // 8))
-    return Slots(operand.view.tensor.storage, bits, tuple(numbers))
+    return Slots(operand.view.tensor.storage, bits, tuple(numbers), operand.exact)
 
 
 class _Addresses:

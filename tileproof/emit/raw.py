@@ -17,10 +17,9 @@ PENDING = frozenset(
     (
         *("abs", "add", "cos", "cvt", "div", "ex2", "fma", "lg2", "max", "min", "mov", "mul", "neg"),
         *("rcp", "rsqrt", "sin", "sqrt", "sub", "tanh"),
-        *("cp.async.bulk", "cp.reduce.async.bulk", "mma", "movmatrix", "tcgen05", "tensormap", "wgmma"),
     )
 )
-"""Mnemonics without a record in the instruction table: their instructions pass unread."""
+"""Mnemonics whose records say nothing yet of constants and special registers: their instructions pass unread."""
 
 _DECLARATION = re.compile(r"\.reg\s+(?P<type>[.\w\s]+?)\s+(?P<names>[\w$%][^;]*);")
 _PLAIN_TYPE = re.compile(r"\.(\w+)")
@@ -89,7 +88,8 @@ class RawReader:
 
 def _is_pending(opcode: str) -> bool:
     beginning = mnemonic_of(opcode, PENDING)
-    return beginning is not None and not any(knows(longer) for longer in _from(opcode, beginning))
+    longer = [] if beginning is None else _from(opcode, beginning)[1:]
+    return beginning is not None and not any(knows(opcode) for opcode in longer)
 
 
 def _from(opcode: str, beginning: str) -> list[str]:

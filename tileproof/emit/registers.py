@@ -16,6 +16,11 @@ REGISTER_TYPES = {8: "b16", 16: "b16", 32: "b32", 64: "b64", 128: "b128"}
 """
 
 
+def register_type(bits: int, exact: bool) -> str:
+    """The PTX type of the register of an element; a byte has one of its own where nothing wider will do."""
+    return "b8" if exact and bits == 8 else REGISTER_TYPES[bits]
+
+
 @dataclass(frozen=True)
 class Register:
     """A register of 32 or 64 bits that holds a variable as a signed number, or an address."""

@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from tileproof.contracts.operands import scalar_text
 from tileproof.errors import InternalError
 from tileproof.layouts.index import Expression, negate
 from tileproof.layouts.leaf import Leaf
@@ -124,12 +125,19 @@ def _call(call: Call) -> dict[str, Any]:
             for v in sorted(_symbols(call), key=lambda v: v.name)
         ],
         "operands": [_operand(view) for view in call.operands],
+        **(
+            {"scalars": {str(place): scalar_text(v) for place, v in call.scalars.items()}}
+            if call.scalars
+            else {}
+        ),
     }
 
 
 def _symbols(call: Call) -> list[Leaf]:
     everything: list[Expression] = [call.launch.active, *call.launch.assumptions]
-    everything += [v for v in call.parameters.values() if isinstance(v, Expression)]
+    everything += [
+        v for v in (*call.parameters.values(), *call.scalars.values()) if isinstance(v, Expression)
+    ]
     for view in call.operands:
         tensor, spec = view.tensor, view.tensor.layout.spec
         everything += [*view.coordinates, *tensor.shape, *(r.start for r in view.regions), tensor.offset]

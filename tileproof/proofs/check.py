@@ -11,12 +11,12 @@ from tileproof.contracts.families import Family, UnsupportedError, load
 from tileproof.contracts.grammar import Form, resolve
 from tileproof.contracts.launch import SCOPES, Launch
 from tileproof.contracts.obligation import Obligation
+from tileproof.contracts.operands import Given, select, split
 from tileproof.errors import CallError
 from tileproof.layouts.index import Expression, Relation, truth
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.tensor import Storage
 from tileproof.layouts.traverse import leaves
-from tileproof.layouts.view import View, ViewOperations
 from tileproof.proofs.discharge import BUDGET, Answer, discharge, premise_of
 from tileproof.proofs.premises import require_possible, require_true_of_threads
 from tileproof.proofs.report import ContractError, Report
@@ -27,7 +27,7 @@ Hazards = Literal["warn", "error", "ignore"]
 
 def check(
     opcode: str,
-    *operands: ViewOperations,
+    *operands: Given,
     scope: str = "thread",
     block: int | Iterable[int] = 32,
     cluster: int | Iterable[int] | None = None,
@@ -40,7 +40,8 @@ def check(
     """Prove or refute that the views meet the contract of the instruction, for every thread, repeat and
     symbol value.
 
-    ``operands`` are tensors and views in PTX order. ``scope`` fixes the group axes; ``block`` and ``cluster``
+    ``operands`` are tensors and views in PTX order; instructions on registers also read numbers, indices and
+    typed scalars. ``scope`` fixes the group axes; ``block`` and ``cluster``
     are the launch; ``active`` relates thread coordinates and symbols for the threads that reach the call;
     ``assume`` is what the caller vouches for. ``hazards="error"`` refuses what would destroy data although
     each instruction is legal. ``budget`` is in Z3 resource units for one query. Other keywords are the
@@ -53,7 +54,11 @@ def check(
     family = load().get(form.mnemonic)
     launch = Launch.of(block, cluster, active, assume)
     demand_options(scope, hazards, budget)
-    views = _views(form, family, operands)
+    views, scalars = split(form, operands, family is not None and family.operands is None)
+    if family is not None and family.operands is None:
+        form = select(form, views, scalars)
+    elif family is not None and len(views) != family.operands:
+        raise CallError(f"{form.spelling} takes {family.operands} operands in PTX order, got {len(views)}")
     if family is None:
         call = Call(form, views, scope, launch, parameters, family=form.mnemonic)
         return Report(
@@ -66,12 +71,12 @@ def check(
         )
     if scope == "cluster" and launch.cluster is None:
         raise CallError(f"{form.spelling}: cluster scope needs cluster=(...) at the launch")
-    call = Call(form, views, scope, launch, parameters, family.collective, form.mnemonic)
+    call = Call(form, views, scope, launch, parameters, family.collective, form.mnemonic, scalars)
     _one_meaning(call)
     return _report(call, family, hazards, budget)
 
 
-def prove(opcode: str, *operands: ViewOperations, **keywords: Any) -> Report:
+def prove(opcode: str, *operands: Given, **keywords: Any) -> Report:
     """As :func:`check`, but raises :class:`ContractError` unless the verdict is ``PROVED``."""
     report = check(opcode, *operands, **keywords)
     if report.verdict is not Verdict.PROVED:
@@ -89,17 +94,6 @@ def demand_options(scope: str, hazards: str, budget: int) -> None:
         raise CallError(f"budget is a positive number of Z3 resource units, got {budget!r}")
 
 
-def _views(form: Form, family: Family | None, operands: tuple[ViewOperations, ...]) -> tuple[View, ...]:
-    for position, operand in enumerate(operands):
-        if not isinstance(operand, ViewOperations):
-            raise CallError(
-                f"{form.spelling}: operand {position} must be a tensor or a view, got {operand!r}"
-            )
-    if family is not None and len(operands) != family.operands:
-        raise CallError(f"{form.spelling} takes {family.operands} operands in PTX order, got {len(operands)}")
-    return tuple(o.as_view() for o in operands)
-
-
 def _known_parameters(form: Form, family: Family, parameters: dict[str, Any]) -> None:
     unknown = [name for name in parameters if name not in family.parameters]
     if unknown:
@@ -113,7 +107,9 @@ def _one_meaning(call: Call) -> None:
     """Raise unless each name stands for one symbol in all of the call."""
     meaning: dict[str, Leaf] = {}
     everything: list[Any] = [call.launch.active, *call.launch.assumptions]
-    everything += [v for v in call.parameters.values() if isinstance(v, Expression)]
+    everything += [
+        v for v in (*call.parameters.values(), *call.scalars.values()) if isinstance(v, Expression)
+    ]
     for view in call.operands:
         tensor, spec = view.tensor, view.tensor.layout.spec
         everything += [*view.coordinates, *tensor.shape, *(r.start for r in view.regions), tensor.offset]

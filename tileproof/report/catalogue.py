@@ -21,6 +21,8 @@ from tileproof.contracts.grammar import Form, resolve, table
 from tileproof.contracts.launch import SCOPES, Launch
 from tileproof.contracts.legality import spellings
 from tileproof.contracts.obligation import Obligation
+from tileproof.contracts.operands import ScalarOperand
+from tileproof.contracts.scalar_operands import INDEXED, operand_types
 from tileproof.contracts.syntax import Instruction
 from tileproof.layouts import axes
 from tileproof.layouts.index import as_index, const
@@ -150,6 +152,7 @@ def _call(
     *,
     block: int = 128,
     cluster: tuple[int, ...] | None = None,
+    scalars: dict[int, ScalarOperand] | None = None,
 ) -> Call:
     family = load().get(form.mnemonic)
     parameters: dict[str, object] = {"index_bits": 32, **(family.sample_parameters if family else {})}
@@ -163,6 +166,7 @@ def _call(
         parameters,
         family.collective if family is not None else False,
         form.mnemonic,
+        scalars or {},
     )
 
 
@@ -193,6 +197,20 @@ def _situations(form: Form, family: Family) -> Iterator[Call]:
         first, *others = sample
         part = _like(first, (first.extents[0] + 1, *first.extents[1:]))[: first.extents[0]]
         yield _call(form, (part.as_view(), *others), scope)
+    if family.operands is None:
+        yield from _register_situations(form, sample, scope)
+
+
+def _register_situations(form: Form, sample: tuple[View, ...], scope: str) -> Iterator[Call]:
+    """A destination that is sliced, a source that is the destination too, and one that is an index."""
+    target = sample[0]
+    yield _call(form, (_like(target, (8, *target.extents))[symbol("start")].as_view(), *sample[1:]), scope)
+    for position, type_ in enumerate(operand_types(form)[1:], 1):
+        before, after = sample[:position], sample[position + 1 :]
+        if (sample[position].bits, sample[position].extents) == (target.bits, target.extents):
+            yield _call(form, (*before, target, *after), scope)
+        if type_ in INDEXED:
+            yield _call(form, (*before, *after), scope, scalars={position: symbol("n")})
 
 
 def _grouped(view: View, group: tuple[str, ...]) -> View:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tileproof.contracts.architectures import ARCHITECTURES
 from tileproof.contracts.families import Family, load
 from tileproof.contracts.family import ewise
-from tileproof.contracts.grammar import Form, Operand, resolve, table
+from tileproof.contracts.grammar import Form, Operand, resolve, shapes, table
 from tileproof.contracts.launch import SCOPES
 from tileproof.contracts.notation import in_words, syntax_line
 from tileproof.contracts.syntax import Instruction
@@ -134,6 +134,11 @@ def _form(form: Form, instruction: Instruction) -> list[Section]:
     return [
         *sections,
         Section("Operands, in PTX order, each (*group, *repeat, *suffix)", tuple(_operands(form, family))),
+        *(
+            Section("Or these operands", tuple(_operands(other, family)))
+            for other in shapes(form.spelling)[1:]
+            if unsupported_reason(other) is None
+        ),
         Section("Group axes by scope", tuple(_groups(form, family))),
         *([Section("Owner of a register element", owners)] if owners else []),
         _obligations("Obligations", every),

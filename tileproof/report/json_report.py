@@ -19,7 +19,7 @@ def report_json(report: Report) -> dict[str, Any]:
     call = report.call
     return {
         "opcode": call.form.spelling,
-        "operands": [view.name for view in call.operands],
+        "operands": list(call.written),
         "scope": call.scope,
         "verdict": report.verdict.value,
         "reason": report.reason or None,

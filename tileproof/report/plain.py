@@ -51,7 +51,7 @@ def headline(report: Report) -> str:
 def call_text(report: Report) -> str:
     """The call in a few words."""
     call = report.call
-    names = ", ".join(view.name for view in call.operands)
+    names = ", ".join(call.written)
     return f"{call.form.spelling} ({names}) at {call.scope} scope"
 
 

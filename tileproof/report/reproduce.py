@@ -8,6 +8,7 @@ from typing import Any
 
 from tileproof.contracts.call import Call
 from tileproof.contracts.family.ewise import EwiseForm
+from tileproof.contracts.operands import ScalarOperand
 from tileproof.errors import CallError
 from tileproof.layouts.index import Expression, Index, as_index
 from tileproof.layouts.layout import Spec, TileLayout, factors, row_major
@@ -15,6 +16,7 @@ from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.tensor import Tensor
 from tileproof.layouts.traverse import leaves
 from tileproof.layouts.view import View
+from tileproof.scalars.expression import Scalar
 
 
 def reproduction(call: Call) -> str:
@@ -48,7 +50,12 @@ def reproduction(call: Call) -> str:
     if call.parameters:
         values = ", ".join(f"{name} = {_value(value)}" for name, value in sorted(call.parameters.items()))
         lines.append(f"parameters = {{ {values} }}")
-    lines += ["operands = [", *(f"    {_operand(view)}," for view in call.operands), "]", ""]
+    views = iter(call.operands)
+    operands = [
+        _scalar(call.scalars[place]) if place in call.scalars else _operand(next(views))
+        for place in range(len(call.operands) + len(call.scalars))
+    ]
+    lines += ["operands = [", *(f"    {operand}," for operand in operands), "]", ""]
     return "\n".join(lines)
 
 
@@ -63,8 +70,17 @@ def _symbols(call: Call) -> list[Leaf]:
             *(r.start for r in view.regions),
         ]
         everything += [f.stride for f in (*spec.factors, *spec.replicas)] + [f.extent for f in spec.factors]
-    everything += [v for v in call.parameters.values() if isinstance(v, Expression)]
+    everything += [
+        v for v in (*call.parameters.values(), *call.scalars.values()) if isinstance(v, Expression)
+    ]
     return [v for v in leaves(*everything) if v.kind == "symbol"]
+
+
+def _scalar(value: ScalarOperand) -> str:
+    if isinstance(value, Scalar):
+        written = _text(str(value.value)) if value.op == "variable" else repr(value.value)
+        return f"{{ scalar = {written}, dtype = {_text(value.dtype)} }}"
+    return f"{{ scalar = {_text(repr(value))} }}" if isinstance(value, Index) else repr(value)
 
 
 def _symbol(variable: Leaf) -> Iterable[str]:

@@ -38,6 +38,7 @@ FORMATS = {
     BF16: Format(8, -126, 127, 0x7FFF),
     TF32: Format(11, -126, 127, 0x7FFF_E000),
     F32: Format(24, -126, 127, 0x7FFF_FFFF),
+    F64: Format(53, -1022, 1023, 0x7FF8 << 48),
 }
 
 
@@ -135,6 +136,11 @@ def flush(values: Array, kind: ScalarType) -> Array:
 def saturate(numbers: Array) -> Array:
     """`.sat`: clamps to [0, 1]; NaN becomes +0."""
     return np.where(np.isnan(numbers) | (numbers <= 0), 0.0, np.minimum(numbers, 1.0))
+
+
+def rectify(numbers: Array) -> Array:
+    """`.relu`: what is negative becomes +0, and NaN stays NaN."""
+    return np.where(numbers <= 0, 0.0, numbers)
 
 
 def smallest(a: Array, b: Array, propagate: bool) -> Array:

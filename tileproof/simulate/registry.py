@@ -99,6 +99,10 @@ class Decoder:
                 return word
         return None
 
+    def has(self, *words: str) -> bool:
+        """Whether one of these words is still there."""
+        return any(word in words for word in self._words)
+
     def flag(self, word: str) -> bool:
         return self.take(word) is not None
 

@@ -9,6 +9,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tileproof.contracts.operands import Given
 from tileproof.errors import CallError, LayoutError, TileproofError
 from tileproof.layouts.expressions import (
     parse_index,
@@ -28,6 +29,7 @@ from tileproof.layouts.text import parse_layout
 from tileproof.layouts.view import ViewOperations
 from tileproof.proofs.check import Hazards, check
 from tileproof.proofs.report import ContractError, Report
+from tileproof.scalars.expression import constant, variable
 from tileproof.spec.errors import SpecError
 from tileproof.spec.read import read_tables
 
@@ -67,7 +69,7 @@ class BuiltCall:
 
     place: str
     table: CallTable
-    operands: list[ViewOperations]
+    operands: list[Given]
     active: list[Relation]
     assume: list[Relation]
     parameters: dict[str, Any]
@@ -226,7 +228,10 @@ class Builder:
                 found.append(parse_relation(text, self.names))
         return found
 
-    def _operand(self, place: str, table: OperandTable) -> ViewOperations:
+    def _operand(self, place: str, table: OperandTable) -> Given:
+        if table.scalar is not None:
+            with self.at(f"{place}.scalar"):
+                return self._scalar(table.scalar, table.dtype)
         if table.tensor not in self.tensors:
             raise SpecError(
                 f"{self.path}: {place}.tensor: {table.tensor!r} is no tensor of this file: {self._known()}"
@@ -236,6 +241,11 @@ class Builder:
             with self.at(f"{place}.steps[{position}].{step.operation}"):
                 view = self._step(view, step)
         return view
+
+    def _scalar(self, written: int | float | str, dtype: str | None) -> Given:
+        if dtype is None:
+            return parse_index(written, self.names) if isinstance(written, str) else written
+        return variable(written, dtype) if isinstance(written, str) else constant(written, dtype)
 
     def _step(self, view: ViewOperations, step: StepTable) -> ViewOperations:
         if step.slice is not None:

@@ -49,6 +49,10 @@ def _expression(value: object) -> int | str:
     return _integer(value)
 
 
+def _scalar(value: object) -> int | float | str:
+    return value if isinstance(value, float) else _expression(value)
+
+
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError(f"needs text, got {_shown(value)}")
@@ -194,15 +198,33 @@ class StepTable(_Table):
 
 
 class OperandTable(_Table):
-    """A tensor under view steps, taken in order. Just the tensor's name is the same as no steps."""
+    """A tensor under view steps, taken in order, or a scalar.
 
-    tensor: Text
+    Just the tensor's name is the same as no steps, and just a number the same as that scalar. A scalar is a
+    number or an index expression in text; with ``dtype`` it is a typed number, or in text a typed scalar's name.
+    """
+
+    tensor: Text | None = None
     steps: list[StepTable] = Field(default_factory=list)
+    scalar: Annotated[int | float | str, PlainValidator(_scalar)] | None = None
+    dtype: Text | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _from_name(cls, value: Any) -> Any:
+        if isinstance(value, int | float):
+            return {"scalar": value}
         return {"tensor": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _is_one(self) -> OperandTable:
+        if (self.tensor is None) == (self.scalar is None):
+            raise ValueError("an operand is a tensor or a scalar: needs one of the keys tensor and scalar")
+        if self.scalar is not None and self.steps:
+            raise ValueError("steps goes with tensor")
+        if self.scalar is None and self.dtype is not None:
+            raise ValueError("dtype goes with scalar")
+        return self
 
 
 class CallTable(_Table):

@@ -24,7 +24,7 @@ from tileproof.contracts.demands import (
 )
 from tileproof.contracts.families import contract
 from tileproof.contracts.grammar import Form
-from tileproof.contracts.issue import Immediate, IssueOperand, Memory, Predicate, Scalar
+from tileproof.contracts.issue import Constant, IssueOperand, Memory, Predicate, Scalar
 from tileproof.contracts.obligation import Obligation, aligned, consecutive, structural, within
 from tileproof.errors import CallError
 from tileproof.layouts.bounds import bounds
@@ -57,7 +57,7 @@ def issue(call: Call) -> tuple[IssueOperand, ...]:
     operands: list[IssueOperand] = [
         Memory(destination.view, destination.address((const(0),))),
         Memory(source.view, source.address((const(0),))),
-        Immediate(chunk),
+        Constant(chunk, "u32"),
         None if size is None else _number(as_index(size)),
         None if ignore is None else Predicate(as_relation(ignore)),
     ]
@@ -65,8 +65,8 @@ def issue(call: Call) -> tuple[IssueOperand, ...]:
     return tuple(operands) if policy is None else (*operands, Scalar(as_index(policy), 64))
 
 
-def _number(value: Index) -> Immediate | Scalar:
-    return Scalar(value, 32) if value.value is None else Immediate(value.value)
+def _number(value: Index) -> Constant | Scalar:
+    return Scalar(value, 32) if value.value is None else Constant(value.value, "u32")
 
 
 @contract(

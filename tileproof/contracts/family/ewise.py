@@ -68,6 +68,7 @@ def ewise_form(function: LambdaExpr, scalars: tuple[int, ...] = ()) -> EwiseForm
     result = variable("result", function.result).type
     return EwiseForm(
         f"{MNEMONIC} {function.name}",
+        0,
         MNEMONIC,
         {},
         {},

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from tileproof.simulate import integers, reals
+from tileproof.simulate.directed import directed, to_odd
 from tileproof.simulate.issue import Issue
 from tileproof.simulate.registry import Decoder, Execute, instruction
 from tileproof.simulate.scalars import (
+    BF16,
+    F16,
     F32,
     F64,
     PACKED,
@@ -25,6 +28,7 @@ from tileproof.simulate.scalars import (
     to_bits,
 )
 
+DIRECTIONS = ("rn", "rz", "rm", "rp")
 _INTEGERS = (U16, U32, U64, S16, S32, S64)
 _SIGNED = (S16, S32, S64)
 _FLOATS = tuple(TYPES[name] for name in ("f16", "f32", "f64", "bf16", "f16x2", "bf16x2", "f32x2"))
@@ -55,29 +59,27 @@ def whole(parts: list[Array], kind: ScalarType) -> Array:
     return np.ascontiguousarray(columns).view(kind.dtype).reshape(-1)
 
 
-def each_half(issue: Issue, kind: ScalarType, sources: int, compute: Callable[..., Array]) -> None:
-    """Applies a function of `sources` operands to both halves, or to the single value."""
-    columns = [halves(issue.read(place + 1, kind), kind) for place in range(sources)]
+def each_half(
+    issue: Issue, kind: ScalarType, sources: Sequence[ScalarType], compute: Callable[..., Array]
+) -> None:
+    """Applies a function of operands of the types `sources` to both halves, or to the single values."""
+    columns = [halves(issue.read(place, one), one) for place, one in enumerate(sources, 1)]
     issue.write(0, kind, whole([compute(*parts) for parts in zip(*columns, strict=True)], kind))
 
 
 def floating(
-    code: Decoder, kind: ScalarType, sources: int, exact: Exact, *, rounding_needed: bool = False
+    code: Decoder, kind: ScalarType, sources: Sequence[ScalarType], exact: Exact, rounding: str
 ) -> Execute:
-    """An operation that rounds once: `{.rnd}{.ftz}{.sat | .relu}`; to nearest where no direction is named."""
-    rounding = (
-        code.need("rn", "rz", "rm", "rp") if rounding_needed else code.take("rn", "rz", "rm", "rp") or "rn"
-    )
+    """An operation that rounds once: `{.ftz}{.sat | .relu}`."""
     ftz, sat, relu = code.flag("ftz"), code.flag("sat"), code.flag("relu")
     part = PACKED.get(kind.name, kind)
-    if part == F64 and rounding != "rn":
-        code.fail(f"{code.opcode}: the simulator rounds .f64 to nearest only")
-    code.finish(operands=sources + 1)
+    parts = [PACKED.get(one.name, one) for one in sources]
+    code.finish(operands=len(sources) + 1)
 
     def compute(*values: Array) -> Array:
-        numbers = [reals.widen(one, part) for one in values]
+        numbers = [reals.widen(one, held) for one, held in zip(values, parts, strict=True)]
         if ftz:
-            numbers = [reals.flush(one, part) for one in numbers]
+            numbers = [reals.flush(one, held) for one, held in zip(numbers, parts, strict=True)]
         result = exact(part, rounding, *numbers)
         if part != F64:
             result = reals.quantize(result, reals.FORMATS[part], rounding)
@@ -86,26 +88,34 @@ def floating(
         if sat:
             result = reals.saturate(result)
         if relu:
-            result = np.where(np.isnan(result), result, np.maximum(result, 0.0))
+            result = reals.rectify(result)
         return reals.narrow(result, part)
 
     return lambda issue: each_half(issue, kind, sources, compute)
 
 
+def direction(code: Decoder) -> str:
+    """The rounding, to nearest where none is named."""
+    return code.take(*DIRECTIONS) or "rn"
+
+
 def _sum(kind: ScalarType, rounding: str, a: Array, b: Array) -> Array:
-    return a + b if kind == F64 else reals.odd_sum(a, b, rounding)
+    return directed("sum", rounding, a + b, a, b) if kind == F64 else reals.odd_sum(a, b, rounding)
 
 
 def _difference(kind: ScalarType, rounding: str, a: Array, b: Array) -> Array:
-    return a - b if kind == F64 else reals.odd_sum(a, -b, rounding)
+    return _sum(kind, rounding, a, -b)
 
 
-def _product(_: ScalarType, __: str, a: Array, b: Array) -> Array:
-    return np.asarray(a * b)
+def _product(kind: ScalarType, rounding: str, a: Array, b: Array) -> Array:
+    # Two numbers of at most 24 bits have an exact product in float64.
+    return directed("product", rounding, a * b, a, b) if kind == F64 else np.asarray(a * b)
 
 
 def _fused(kind: ScalarType, rounding: str, a: Array, b: Array, c: Array) -> Array:
-    return reals.multiply_add(a, b, c) if kind == F64 else reals.odd_sum(a * b, c, rounding)
+    if kind != F64:
+        return reals.odd_sum(a * b, c, rounding)
+    return directed("fused", rounding, reals.multiply_add(a, b, c), a, b, c)
 
 
 @instruction("add", "sub")
@@ -114,7 +124,9 @@ def add(code: Decoder) -> Execute:
     adds = code.name == "add"
     kind = code.scalar(*_INTEGERS, *_FLOATS, *_PAIRS)
     if kind in _FLOATS:
-        return floating(code, kind, 2, _sum if adds else _difference)
+        # Mixed precision: `a` is narrow, all else is `.f32`.
+        narrow = code.scalar(F16, BF16) if kind == F32 and code.has("f16", "bf16") else kind
+        return floating(code, kind, (narrow, kind), _sum if adds else _difference, direction(code))
     saturates = code.flag("sat")
     if saturates and kind != S32:
         code.fail(f"{code.opcode}: .sat goes with .s32 only")
@@ -126,7 +138,7 @@ def add(code: Decoder) -> Execute:
             return integers.saturating(a + b if adds else a - b, kind)
         return a + b if adds else a - b
 
-    return lambda issue: each_half(issue, kind, 2, compute)
+    return lambda issue: each_half(issue, kind, (kind, kind), compute)
 
 
 @instruction("mul", "mad", "mul24", "mad24")
@@ -138,7 +150,8 @@ def mul(code: Decoder) -> Execute:
     short = code.name.endswith("24")
     kind = code.scalar(*((U32, S32) if short else _INTEGERS), *(() if short else _FLOATS))
     if kind in _FLOATS:
-        return floating(code, kind, 3 if adds else 2, _fused if adds else _product, rounding_needed=adds)
+        rounding = code.need(*DIRECTIONS) if adds else direction(code)
+        return floating(code, kind, (kind,) * (3 if adds else 2), _fused if adds else _product, rounding)
     which = code.need("lo", "hi") if short or kind.bits == 64 else code.need("lo", "hi", "wide")
     saturates = adds and which == "hi" and kind == S32 and code.flag("sat")
     code.finish(operands=4 if adds else 3)
@@ -168,8 +181,11 @@ def _low24(values: Array, kind: ScalarType) -> Array:
 
 @instruction("fma")
 def fma(code: Decoder) -> Execute:
-    """a * b + c, rounded once."""
-    return floating(code, code.scalar(*_FLOATS), 3, _fused, rounding_needed=True)
+    """a * b + c, rounded once; in mixed precision `a` and `b` are narrow."""
+    rounding = code.need(*DIRECTIONS)
+    kind = code.scalar(*_FLOATS)
+    narrow = code.scalar(F16, BF16) if kind == F32 and code.has("f16", "bf16") else kind
+    return floating(code, kind, (narrow, narrow, kind), _fused, rounding)
 
 
 @instruction("sad")
@@ -187,14 +203,14 @@ def sad(code: Decoder) -> Execute:
 
 @instruction("div", "rem")
 def divide(code: Decoder) -> Execute:
-    """Integers truncate; `div` of floats takes `.approx`, `.full` or `.rn`, all of which round correctly
-    here.
+    """Integers truncate; `div` of floats takes `.approx`, `.full` or a rounding, and the first two are the
+    nearest number here.
     """
     quotient = code.name == "div"
     kind = code.scalar(*_INTEGERS, *((F32, F64) if quotient else ()))
     if kind in (F32, F64):
-        code.need("rn", *(("approx", "full") if kind == F32 else ()))
-        return floating(code, kind, 2, _quotient)
+        rounding = code.need(*DIRECTIONS, *(("approx", "full") if kind == F32 else ()))
+        return floating(code, kind, (kind, kind), _quotient, _direction_of(rounding))
     code.finish(operands=3)
 
     def execute(issue: Issue) -> None:
@@ -206,9 +222,20 @@ def divide(code: Decoder) -> Execute:
     return execute
 
 
-def _quotient(_: ScalarType, __: str, a: Array, b: Array) -> Array:
-    # 53 bits are more than twice 24 plus two, so rounding the float64 quotient again gives the nearest f32.
-    return np.asarray(a / b)
+def _direction_of(accuracy: str) -> str:
+    return accuracy if accuracy in DIRECTIONS else "rn"
+
+
+def _once(operation: str, kind: ScalarType, rounding: str, found: Array, *operands: Array) -> Array:
+    """A nearest float64 that is rounded once to `kind`, in a direction."""
+    if kind == F64:
+        return directed(operation, rounding, found, *operands)
+    # 53 bits are more than twice 24 plus two, so rounding the float64 result again gives the nearest f32.
+    return found if rounding == "rn" else to_odd(operation, found, *operands)
+
+
+def _quotient(kind: ScalarType, rounding: str, a: Array, b: Array) -> Array:
+    return _once("quotient", kind, rounding, a / b, a, b)
 
 
 @instruction("min", "max")
@@ -217,8 +244,8 @@ def extreme(code: Decoder) -> Execute:
     lowest = code.name == "min"
     kind = code.scalar(*_INTEGERS, *_PAIRS, *(one for one in _FLOATS if one.name != "f32x2"))
     part = PACKED.get(kind.name, kind)
-    relu = (kind.kind == "s" and kind.bits == 32) and code.flag("relu")
     if kind.kind != "f":
+        relu = part in (S16, S32) and kind.bits == 32 and code.flag("relu")
         code.finish(operands=3)
         pick = np.minimum if lowest else np.maximum
 
@@ -226,20 +253,22 @@ def extreme(code: Decoder) -> Execute:
             found: Array = pick(a, b)
             return np.maximum(found, found.dtype.type(0)) if relu else found
 
-        return lambda issue: each_half(issue, kind, 2, choose)
+        return lambda issue: each_half(issue, kind, (kind, kind), choose)
     ftz, propagate = code.flag("ftz"), code.flag("NaN")
-    xorsign = code.flag("xorsign") and code.flag("abs")
-    code.finish(operands=(3, 4) if kind == F32 else 3)
-    sources = len(code.operands) - 1
+    magnitudes = code.flag("abs")
+    xorsign = magnitudes and code.flag("xorsign")
+    three = kind == F32 and not xorsign
+    code.finish(operands=4 if magnitudes and not xorsign else (3, 4) if three else 3)
+    sources = (kind,) * (len(code.operands) - 1)
     select = reals.smallest if lowest else reals.largest
 
-    def compute(first: Array, *others: Array) -> Array:
-        numbers = [reals.widen(one, part) for one in (first, *others)]
+    def compute(*values: Array) -> Array:
+        numbers = [reals.widen(one, part) for one in values]
         if ftz:
             numbers = [reals.flush(one, part) for one in numbers]
-        found = np.abs(numbers[0]) if xorsign else numbers[0]
-        for other in numbers[1:]:
-            found = select(found, np.abs(other) if xorsign else other, propagate)
+        found, *others = [np.abs(one) for one in numbers] if magnitudes else numbers
+        for other in others:
+            found = select(found, other, propagate)
         if xorsign:
             negative = np.logical_xor.reduce([np.signbit(one) for one in numbers])
             found = np.copysign(found, np.where(negative, -1.0, 1.0))
@@ -266,11 +295,15 @@ def sign(code: Decoder) -> Execute:
         turned = -numbers if negates else np.abs(numbers)
         return reals.narrow(np.where(np.isnan(numbers), numbers, turned), part)
 
-    return lambda issue: each_half(issue, kind, 1, compute)
+    return lambda issue: each_half(issue, kind, (kind,), compute)
 
 
 def _reciprocal(kind: ScalarType, rounding: str, a: Array) -> Array:
     return _quotient(kind, rounding, np.ones_like(a), a)
+
+
+def _root(kind: ScalarType, rounding: str, a: Array) -> Array:
+    return _once("root", kind, rounding, np.sqrt(a), a)
 
 
 def _unary(function: Callable[[Array], Array]) -> Exact:
@@ -282,7 +315,7 @@ def _unary(function: Callable[[Array], Array]) -> Exact:
 
 _UNARY: dict[str, Exact] = {
     "rcp": _reciprocal,
-    "sqrt": _unary(np.sqrt),
+    "sqrt": _root,
     "rsqrt": _unary(lambda a: 1.0 / np.sqrt(a)),
     "ex2": _unary(np.exp2),
     "lg2": _unary(np.log2),
@@ -298,6 +331,7 @@ def unary(code: Decoder) -> Execute:
     value.
     """
     kind = code.scalar(*(one for one in _FLOATS if one.name != "f32x2"))
-    exact = code.name in ("rcp", "sqrt")
-    code.need("approx", *(("rn",) if exact else ()))
-    return floating(code, kind, 1, _UNARY[code.name])
+    accuracy = code.need("approx", *(DIRECTIONS if code.name in ("rcp", "sqrt") else ()))
+    if kind == F64 and accuracy == "approx" and code.has("ftz"):
+        code.fail(f"{code.opcode}: the simulator does not know which bits of .f64 this leaves")
+    return floating(code, kind, (kind,), _UNARY[code.name], _direction_of(accuracy))

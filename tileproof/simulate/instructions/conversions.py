@@ -8,6 +8,7 @@ import numpy as np
 
 from tileproof.simulate import reals
 from tileproof.simulate.instructions.arithmetic import whole
+from tileproof.simulate.instructions.packing import packing
 from tileproof.simulate.issue import Issue
 from tileproof.simulate.registry import Decoder, Execute, instruction
 from tileproof.simulate.scalars import (
@@ -39,6 +40,9 @@ _WHOLE = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 @instruction("cvt")
 def cvt(code: Decoder) -> Execute:
     """Picks the kind of conversion by the two types, destination first."""
+    narrow = packing(code)
+    if narrow is not None:
+        return narrow
     target = code.scalar(*_INTEGERS, *_FLOATS, TF32, F16X2, BF16X2)
     source = code.scalar(*_INTEGERS, *_FLOATS)
     if target in (F16X2, BF16X2):
@@ -151,7 +155,7 @@ def _clamp(numbers: Array, target: ScalarType, saturates: bool, relu: bool, fini
     if saturates:
         numbers = reals.saturate(numbers)
     if relu:
-        numbers = np.where(np.isnan(numbers), numbers, np.maximum(numbers, 0.0))
+        numbers = reals.rectify(numbers)
     if finite:
         form = reals.FORMATS[target]
         largest = float(np.ldexp(2.0 - 2.0 ** (1 - form.precision), form.largest))
