@@ -502,6 +502,11 @@ def own_launch(k: Kernel) -> None:
     k.apply(V4, k.registers("R", (4,), "uint32"), k.parameter("A", (4,), "uint32"), block=64)
 
 
+def too_aligned(k: Kernel) -> None:
+    k.shared("Kept", (4,), "uint32", align=1024)
+    k.shared("Lost", (4,), "uint32", align=2048)
+
+
 def inside_a_block(k: Kernel) -> None:
     with k.when(tx < 4):
         k.ptx()
@@ -510,6 +515,7 @@ def inside_a_block(k: Kernel) -> None:
 MALFORMED: list[tuple[Callable[[Kernel], None], type[Exception], str]] = [
     (duplicate, CallError, "the name A is taken"),
     (too_much_shared, CallError, "More brings static shared memory to 49153 bytes, and 49152 is the most"),
+    (too_aligned, CallError, "Lost has align=2048, and shared memory keeps at most 1024 bytes"),
     (symbolic_shared, CallError, "static size"),
     (backward_loop, CallError, "the step 0 may be less than 1"),
     (loop_to_anywhere, EmissionError, "declare narrower bounds"),

@@ -21,6 +21,10 @@ Shape = Sequence[IndexLike] | IndexLike
 STATIC_SHARED = 48 * 1024
 """Bytes of static shared memory of a CTA (CUDA C++ Programming Guide, "Technical Specifications")."""
 
+SHARED_ALIGNMENT = 1024
+"""Bytes. The greatest `.align` that shared memory keeps. More assembles, and the address breaks it: on an NVIDIA H200, bases
+under `.align` 2048, 4096 and 8192 lay 1024 past such a multiple."""
+
 
 class Declarations:
     """The declarations of one kernel, in order."""
@@ -73,6 +77,11 @@ class Declarations:
     ) -> Tensor:
         """A tensor in static memory. Raises :class:`CallError` if its size is not static or too large."""
         made = tensor(self.take_name(name), shape, dtype, space, layout=layout, align=align)
+        if space == "shared" and made.storage.align > SHARED_ALIGNMENT:
+            raise CallError(
+                f"kernel {self.kernel}: {name} has align={made.storage.align}, and shared memory keeps at most "
+                f"{SHARED_ALIGNMENT} bytes: greater ones assemble, but the address need not be such a multiple"
+            )
         used = _size(made) + sum(_size(t) for t in self.variables if t.space == "shared")
         if space == "shared" and used > STATIC_SHARED:
             raise CallError(

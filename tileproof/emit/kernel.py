@@ -114,7 +114,10 @@ class Kernel:
         layout: TileLayout | str | None = None,
         align: int | None = None,
     ) -> Tensor:
-        """A tensor in static shared memory."""
+        """A tensor in static shared memory, at a multiple of ``align`` bytes, at most 1024.
+
+        Raises :class:`CallError` for a greater one, which assembles and is not kept.
+        """
         return self._declared.variable(name, shape, dtype, "shared", layout, align)
 
     def local(
