@@ -22,8 +22,8 @@ STATIC_SHARED = 48 * 1024
 """Bytes of static shared memory of a CTA (CUDA C++ Programming Guide, "Technical Specifications")."""
 
 SHARED_ALIGNMENT = 1024
-"""Bytes. The greatest `.align` that shared memory keeps. More assembles, and the address breaks it: on an NVIDIA H200, bases
-under `.align` 2048, 4096 and 8192 lay 1024 past such a multiple."""
+"""Bytes. The greatest `.align` that shared memory keeps. More assembles, and the address breaks it: on an NVIDIA
+H200, bases under `.align` 2048, 4096 and 8192 lay 1024 past such a multiple."""
 
 
 class Declarations:
