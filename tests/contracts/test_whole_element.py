@@ -45,6 +45,22 @@ def test_wide_elements_are_proved_where_the_call_stands(row: Any, keywords: Any,
     assert ("whole-element" in failing(load(row, **keywords))) is fails
 
 
+def halves(pitch: int) -> tp.View:
+    """Eight bytes from every ``pitch``-th on, in a swizzle of bit 4 by bit 5, read as halves."""
+    layout = TileLayout(S[(4, 32, 8) : (pitch, 32, 1)], Swizzle(1, 4, 1))
+    return tp.tensor("A", (4, 32, 8), "uint8", "global", layout=layout, align=2).view("uint16")
+
+
+def test_what_the_normal_form_does_not_see_is_proved_at_the_call() -> None:
+    """From 7*r on for r < 4, no pair of the eight bytes crosses a multiple of 16; from 9 + 6 on, one does."""
+    row, column = tp.symbol("row", 0, 2, multiple_of=2), tp.symbol("column", 0, 31)
+    half = tp.tensor("H", (1,), "uint16", "registers")
+    (join,) = halves(7).joins
+    assert join.dtype == "uint16"
+    assert not failing(tp.check("ld.global.b16", half, halves(7)[row, column, 0:1]))
+    assert failing(tp.check("ld.global.b16", half, halves(9)[row, column, 0:1])) == {"whole-element"}
+
+
 def test_the_counterexample() -> None:
     (failure, *_) = load(N).failures
     assert failure.obligation.id == "ld.whole-element"

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
 from tileproof.errors import LayoutError
 from tileproof.layouts.axes import Axis, m
 from tileproof.layouts.bounds import is_multiple
 from tileproof.layouts.dtypes import dtype_bits, dtype_name
+from tileproof.layouts.evaluate import evaluate
 from tileproof.layouts.index import Index, IndexLike, as_index, const, leaf
 from tileproof.layouts.layout import row_major
 from tileproof.layouts.leaf import Leaf
@@ -26,6 +28,10 @@ from tileproof.layouts.traverse import leaves, substitute
 
 if TYPE_CHECKING:
     from tileproof.layouts.tensor import Tensor
+
+
+CORNERS = 256
+"""At how many corners of its coordinates a view is looked at before a doubt about it is left to the proof of a call."""
 
 
 def coordinate(position: int, extent: Index) -> Index:
@@ -45,9 +51,9 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class Join:
-    """Elements read as one wider element, where it depends on a thread or a start whether they are one run of bits
-    of one thread. ``step`` counts them inside the wider element; it and the view's coordinates at the time are
-    variables of the expressions.
+    """Elements read as one wider element, where it depends on a thread or a start, or takes a proof, whether they
+    are one run of bits of one thread. ``step`` counts them inside the wider element; it and the view's
+    coordinates at the time are variables of the expressions.
 
     ``drift`` is how many bits past the first one they stand, ``needed`` where they have to; ``moved`` has, by the
     name of its axis, how far each changes its thread.
@@ -356,9 +362,19 @@ def _with_dtype(view: View, dtype: str) -> View:
     return replace(coarse, dtype=dtype, joins=view.joins if join is None else (*view.joins, join))
 
 
+def _fails_somewhere(differences: Sequence[Index]) -> bool:
+    """Whether one of the numbers, which only depend on coordinates, is sure not to be zero at some corner of them."""
+    variables = leaves(*differences)
+    if any(v.kind in ("symbol", "thread") for v in variables):
+        return False
+    ends = [(v.lo or 0, (v.lo or 0) + 1 if v.hi is None else v.hi) for v in variables]
+    points = (dict(zip(variables, at, strict=True)) for at in islice(product(*ends), CORNERS))
+    return any(evaluate(difference, point) for point in points for difference in differences)
+
+
 def _joined(view: View, last: int, ratio: int, dtype: str) -> Join | None:
     """What is left to be proved for each ``ratio`` elements along ``last`` to stand one after the other and with
-    one thread; ``None`` if that is sure. Raises where it is not so, whatever the threads and starts are.
+    one thread; ``None`` if that is sure. Raises where an element is seen for which it is not so.
     """
     bits = dtype_bits(dtype)
     wide = coordinate(last, simplify(view.shape[last] // ratio))
@@ -379,7 +395,8 @@ def _joined(view: View, last: int, ratio: int, dtype: str) -> Join | None:
     moved = [(name, by) for name, by in moves if by.value != 0]
     if not moved and simplify(drift - needed).value == 0:
         return None
-    if any(v.kind in ("symbol", "thread") for v in leaves(drift, *(by for _, by in moved))):
+    # It depends on a thread or a start, or the normal form does not see it: then every call has to prove it.
+    if not _fails_somewhere([drift - needed, *(by for _, by in moved)]):
         return Join(dtype, needed, drift, tuple(moved))
     where = f"changes {moved[0][0]}" if moved else f"is {drift!r} bits past the first"
     raise LayoutError(
