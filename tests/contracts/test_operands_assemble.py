@@ -1,4 +1,4 @@
-"""Statements on registers, and near misses: the table takes what the assembler takes, where the ISA has it."""
+"""Statements and near misses: the table takes what the assembler takes, where the ISA has it."""
 
 from __future__ import annotations
 
@@ -147,6 +147,13 @@ cvt.rs.satfinite.e4m3x4.f32 %r0, {%r1, %r2, %r3, %r4}, %r5;
 cvt.rna.tf32.f32 %r0, %r1;
 cvt.pack.sat.s16.s32 %r0, %r1, -1;
 cvt.pack.sat.u4.s32.b32 %r0, %r1, %r2, 0;
+cp.async.bulk.prefetch.L2.global [%rd0], 1048560;
+cp.async.bulk.prefetch.tensor.3d.L2.global.im2col [%rd0, {%r0, %r1, %r2}], {1};
+tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r0, 512;
+tensormap.replace.tile.box_dim.global.b1024.b32 [%rd0], 4, 16;
+tensormap.replace.tile.fill_mode.global.b1024.b32 [%rd0], 1;
+mma.sp.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%r0,%r1,%r2,%r3}, {%r4,%r5}, {%r6,%r7}, {%r0,%r1,%r2,%r3}, %r4, 3;
+mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 {%r0,%r1,%r2,%r3}, {%r4,%r5}, {%r6,%r7}, {%r0,%r1,%r2,%r3}, %r4, 1;
 """.strip().split("\n")
 
 REFUSED = """
@@ -236,6 +243,14 @@ cvt.pack.sat.u8.s32 %r0, %r1, %r2;
 cvt.pack.sat.u4.s32.b32 %r0, %r1, %r2;
 @%laneid add.u32 %r0, %r1, 1;
 ld.shared.b32 %tid.x, [s];
+cp.async.bulk.prefetch.L2.global [%rd0], 1048568;
+cp.async.bulk.prefetch.L2.global [%rd0], 1048576;
+cp.async.bulk.prefetch.tensor.3d.L2.global.im2col [%rd0, {%r0, %r1, %r2}], 1;
+tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r0, 96;
+tensormap.replace.tile.box_dim.global.b1024.b32 [%rd0], 5, 16;
+tensormap.replace.tile.fill_mode.global.b1024.b32 [%rd0], 2;
+mma.sp.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%r0,%r1,%r2,%r3}, {%r4,%r5}, {%r6,%r7}, {%r0,%r1,%r2,%r3}, %r4, 4;
+mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 {%r0,%r1,%r2,%r3}, {%r4,%r5}, {%r6,%r7}, {%r0,%r1,%r2,%r3}, %r4, 2;
 """.strip().split("\n")
 
 # What ptxas takes and the ISA does not have.
