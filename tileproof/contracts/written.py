@@ -109,7 +109,7 @@ def _one(operand: Operand, text: str, width_of: WidthOf, bound: int | None) -> W
         return _constant(operand, text, bound)
     bits = width_of(text)
     if bits is None and "." in text:
-        return Written(None, f", and no vector {text.partition('.')[0]} is declared")
+        return Written(None, _undeclared(text))
     if bits in (None, operand.bits) or (operand.wider and 1 < operand.bits < (bits or 0)):
         return Written("register")
     return Written(None, _other(text, bits))
@@ -138,6 +138,8 @@ def _predicate(operand: Operand, text: str, width_of: WidthOf) -> Written:
     if _REGISTER.fullmatch(text) is None or text == WARP_SIZE:
         return Written(None)
     bits = width_of(text)
+    if bits is None and "." in text:
+        return Written(None, _undeclared(text))
     return Written("predicate") if bits in (None, 1) else Written(None, _other(text, bits))
 
 
@@ -179,6 +181,11 @@ def _constant(operand: Operand, text: str, bound: int | None) -> Written:
     if bound is not None and value > bound:
         return Written(None, f", and {operand.at_most} is {bound}")
     return Written("constant")
+
+
+def _undeclared(element: str) -> str:
+    """That there is no vector which the element is of (PTX ISA 6.4.3)."""
+    return f", and no vector {element.partition('.')[0]} is declared"
 
 
 def _other(name: str, bits: int | None) -> str:
