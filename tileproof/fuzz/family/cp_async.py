@@ -282,7 +282,9 @@ class CopyReplay(Replay):
 
     def _apart(self, operand: Operand, told: Told) -> str | None:
         def apart(offset: int, point: Any) -> bool:
-            return bool(offset != self._offset(operand, point, (0,)) + point.element[0] * (self.call.bits // 8))
+            return bool(
+                offset != self._offset(operand, point, (0,)) + point.element[0] * (self.call.bits // 8)
+            )
 
         return self._access(operand, told, apart)
 
