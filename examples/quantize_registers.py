@@ -12,7 +12,7 @@ from _run import Array, run
 from tileproof import Kernel, tx
 
 THREADS, EACH = 64, 4
-STEP, ZERO = 0.125, 3
+STEP, ZERO = 0.1, 3
 ROUND, BACK = "cvt.rni.s32.f32", "cvt.rn.f32.s32"
 LOWEST = "sm_75"
 
