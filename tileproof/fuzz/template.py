@@ -21,14 +21,14 @@ from tileproof.fuzz.oracle.terms import names
 from tileproof.fuzz.oracle.threads import warps
 from tileproof.fuzz.rows import choices_of
 
-PER_TEMPLATE = 4096
-"""Instances of one template: views ``n*4096`` to ``n*4096 + 4095`` of a replay."""
+PER_TEMPLATE = 8192
+"""Instances of one template: views ``n*8192`` to ``n*8192 + 8191`` of a replay."""
 
 ATTEMPTS = 16
 """Random calls that are looked at for a template; later ones are those of other templates."""
 
-MOST_PARAMETERS = 4
-MOST_POINTS = 768
+MOST_PARAMETERS = 6
+MOST_POINTS = 320
 """Threads, repeats and elements of one instance."""
 
 C = TypeVar("C", bound=Call)
@@ -140,13 +140,19 @@ def parametrised(call: C, choices: Choices) -> tuple[C, tuple[Parameter, ...]]:
     return replace(made, symbols=symbols), tuple(numbers.parameters)
 
 
+def _mostly(legal: tuple[int, ...], other: tuple[int, ...], percent: int) -> tuple[int, ...]:
+    """Some of the legal ones, and among all about so many percent of others."""
+    copies = max(1, round(len(other) * (100 - percent) / percent / len(legal)))
+    return legal * copies + other
+
+
 def _moved(operand: Operand, unit: int, numbers: _Numbers) -> Operand:
     """Starts, mostly where they were."""
     region = []
     for r in operand.region:
         start = r.start
         if isinstance(start, int) and operand.space != "registers":
-            start = numbers.named(start, (0, 0, 0, 0, 0, 0, unit, 1, -1, 2), 25)
+            start = numbers.named(start, _mostly((0,), (unit, 1, -1, 2), 15), 25)
         region.append(replace(r, start=start))
     return replace(operand, region=tuple(region))
 
@@ -155,23 +161,24 @@ def _strided(operand: Operand, unit: int, numbers: _Numbers) -> Operand:
     """Strides and an offset."""
     factors = []
     registers = operand.space == "registers"
+    steps = tuple(unit * n for n in range(16))
     for f in operand.factors:
         stride = f.stride
         if isinstance(stride, int) and f.extent != 1:
             if f.axis != "m":
-                stride = numbers.named(stride, (0, 0, 0, 0, 0, 0, 0, 0, 0, 1), 10)
+                stride = numbers.named(stride, _mostly((0,), (1, -1, 2, 3), 8), 10)
             elif registers:
-                stride = numbers.named(stride, (0, 0, 0, 0, 1, 2, 3, -1), 35)
+                stride = numbers.named(stride, _mostly((0, 7, 11, 16, 19, 32, 64), (1, 2, 3, -1), 20), 35)
             elif abs(stride) == 1:
-                stride = numbers.named(stride, (0, 0, 0, 0, 0, 0, 0, 1, -1, 2), 30)
+                stride = numbers.named(stride, _mostly((0,), (1, -1, 2, 3), 10), 30)
             else:
-                stride = numbers.named(stride, (0, 0, unit, 2 * unit, 3 * unit, 4 * unit, 1, 2), 60)
+                stride = numbers.named(stride, _mostly(steps, (1, 2, 3, -1), 20), 60)
         factors.append(replace(f, stride=stride))
     offsets = list(operand.offsets)
     if not registers:
-        amount = numbers.named(0, (0, unit, 2 * unit, 4 * unit, 8 * unit, 0, 1, 2), 50)
+        amount = numbers.named(0, _mostly(steps, (1, 2, 3), 15), 60)
         offsets += [(amount, "m")] if amount != 0 else []
     elif any(f.axis == "laneid" for f in operand.factors):
-        amount = numbers.named(0, (0, 0, 0, 0, 0, 0, 0, 0, 1, 4), 15)
+        amount = numbers.named(0, _mostly((0,), (1, 4, -1), 8), 15)
         offsets += [(amount, "laneid")] if amount != 0 else []
     return replace(operand, factors=tuple(factors), offsets=tuple(offsets))
