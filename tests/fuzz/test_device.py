@@ -204,3 +204,16 @@ def test_disagreements_and_traps_are_in_the_rows() -> None:
     assert by_number[numbers[1]].result == "differs"
     assert by_number[numbers[1]].faults[0].startswith("executed: byte 3 of CTA 0")
     assert all(by_number[n].result == "agreed" for n in numbers[2:])
+
+
+def test_a_preparing_process_that_is_killed_loses_nothing() -> None:
+    runner = DeviceRunner(1, opened=FakeDevice)
+    try:
+        found = runner.run(CHUNKS)
+        first = next(found)
+        for process in list(runner._pool._processes.values()):  # type: ignore[attr-defined]
+            process.kill()
+        chunks = [first[0], *(chunk for chunk, _ in found)]
+    finally:
+        runner.close()
+    assert chunks == CHUNKS

@@ -11,6 +11,9 @@ from tileproof.fuzz.execute.tags import POISON
 
 _WORDS = "{$a0, $a1, $a2, $a3}"
 
+UNROLLED = 3
+"""Turns of a loop up to which it is written out."""
+
 _POISON = int.from_bytes(bytes([POISON]) * 4, "little")
 
 
@@ -20,6 +23,7 @@ class Copies:
     def __init__(self, lines: list[str], threads: int) -> None:
         self.lines, self.threads = lines, threads
         self._labels = 0
+        self._body: list[str] = []
 
     def own(self, base: str, first: int, size: int) -> None:
         """Point ``$own`` to the thread's ``size`` bytes of those that start ``first`` bytes after ``base``."""
@@ -50,76 +54,66 @@ class Copies:
 
     def fill_shared(self, array: str, size: int, ocean: int | None) -> None:
         """With the tagged memory from ``ocean`` on, or with poison."""
-        self.lines.append(f"mov.u32 $s, {array};")
-        if ocean is None:
-            self._poisoned()
-            self._shared(size, [f"st.shared.v4.b32 [$j], {_WORDS};"])
-        else:
-            self._shared(
-                size,
-                [
-                    *_at("$ocean"),
-                    f"ld.global.v4.b32 {_WORDS}, [$q+{ocean}];",
-                    f"st.shared.v4.b32 [$j], {_WORDS};",
-                ],
-            )
+        self._fill("shared", None if ocean is None else ("$ocean", ocean))
+        self._shared(array, size, "$ocean")
 
     def dump_shared(self, array: str, size: int, dump: int) -> None:
-        self.lines.append(f"mov.u32 $s, {array};")
-        self._shared(
-            size,
-            [f"ld.shared.v4.b32 {_WORDS}, [$j];", *_at("$dump"), f"st.global.v4.b32 [$q+{dump}], {_WORDS};"],
-        )
+        self._body = [f"ld.shared.v4.b32 {_WORDS}, [$j];", f"st.global.v4.b32 [$q+{dump}], {_WORDS};"]
+        self._shared(array, size, "$dump")
 
-    def _shared(self, size: int, body: list[str]) -> None:
-        """For each 16 bytes of an array at ``$s``, whose address is in ``$j`` and number in ``$i``.
-
-        Every thread goes around as often, so that warps stay whole; the last time only some may do anything.
-        """
-        step = 16 * self.threads
-        body = ["add.u32 $j, $s, $i;", *body]
-        if size % step:
-            body = [f"setp.lt.u32 $p, $i, {size};", *(f"@$p {statement}" for statement in body)]
-        self.lines.append("shl.b32 $i, $t, 4;")
-        self._loop(-(-size // step), step, body)
+    def _shared(self, array: str, size: int, base: str) -> None:
+        """Every thread goes around as often, so that warps stay whole; the last time only some may do anything."""
+        self.lines += [
+            f"mov.u32 $s, {array};",
+            "mad.lo.u32 $j, $t, 16, $s;",
+            *([f"mad.wide.u32 $q, $t, 16, {base};"] if self._is_global else []),
+            f"add.u32 $s, $s, {size};",
+        ]
+        self._loop(size, 16 * self.threads)
 
     # The local memory of the thread, from and to what `$own` points to.
 
     def fill_local(self, array: str, size: int, *, tagged: bool) -> None:
-        load = [*_at("$own"), f"ld.global.v4.b32 {_WORDS}, [$q];"] if tagged else []
-        if not tagged:
-            self._poisoned()
-        self._local(array, size, [*load, f"st.local.v4.b32 [$j], {_WORDS};"])
+        self._fill("local", ("$own", 0) if tagged else None)
+        self._local(array, size)
 
     def dump_local(self, array: str, size: int) -> None:
-        self._local(
-            array,
-            size,
-            [f"ld.local.v4.b32 {_WORDS}, [$j];", *_at("$own"), f"st.global.v4.b32 [$q], {_WORDS};"],
-        )
+        self._body = [f"ld.local.v4.b32 {_WORDS}, [$j];", f"st.global.v4.b32 [$q], {_WORDS};"]
+        self._local(array, size)
 
-    def _local(self, array: str, size: int, body: list[str]) -> None:
-        self.lines += [f"mov.u32 $s, {array};", "mov.u32 $i, 0;"]
-        self._loop(size // 16, 16, ["add.u32 $j, $s, $i;", *body])
+    def _local(self, array: str, size: int) -> None:
+        self.lines += [f"mov.u32 $j, {array};", *(["mov.b64 $q, $own;"] if self._is_global else [])]
+        self._loop(size, 16)
 
-    def _poisoned(self) -> None:
-        self.lines += [f"mov.u32 $a{n}, {_POISON:#x};" for n in range(4)]
+    def _fill(self, space: str, source: tuple[str, int] | None) -> None:
+        if source is None:
+            self.lines += [f"mov.u32 $a{n}, {_POISON:#x};" for n in range(4)]
+        self._body = [] if source is None else [f"ld.global.v4.b32 {_WORDS}, [$q+{source[1]}];"]
+        self._body.append(f"st.{space}.v4.b32 [$j], {_WORDS};")
 
-    def _loop(self, times: int, step: int, body: list[str]) -> None:
-        """``$i`` grows by ``step`` each time."""
-        if times == 1:
-            self.lines += body
+    @property
+    def _is_global(self) -> bool:
+        return any("$q" in statement for statement in self._body)
+
+    def _loop(self, size: int, step: int) -> None:
+        """The body until ``size`` bytes are done, ``step`` in each turn.
+
+        ``$j`` and ``$q`` go through arrays and global memory; ``$s`` is where an array that is shared ends.
+        """
+        times, ragged = -(-size // step), size % step != 0
+        onwards = [f"add.u32 $j, $j, {step};", *([f"add.s64 $q, $q, {step};"] if self._is_global else [])]
+        last = ["setp.lt.u32 $p, $j, $s;", *(f"@$p {statement}" for statement in self._body)]
+        if times <= UNROLLED:
+            for turn in range(times):
+                self.lines += last if ragged and turn == times - 1 else self._body
+                self.lines += onwards if turn < times - 1 else []
             return
         label = f"$L{self._labels}"
         self._labels += 1
         self.lines += [
-            f"mov.u32 $n, {times};", f"{label}:", *body, f"add.u32 $i, $i, {step};", "sub.u32 $n, $n, 1;",
+            f"mov.u32 $n, {times};", f"{label}:", *(last if ragged else self._body), *onwards, "sub.u32 $n, $n, 1;",
             "setp.ne.u32 $p, $n, 0;", f"@$p bra {label};",
         ]  # fmt: skip
-
-
-def _at(base: str) -> list[str]:
-    return ["cvt.u64.u32 $q, $i;", f"add.s64 $q, $q, {base};"]
 
 
 def _groups(registers: Sequence[str], width: int) -> list[tuple[int, str, str]]:

@@ -6,7 +6,8 @@ import pickle
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
@@ -22,6 +23,13 @@ from tileproof.fuzz.rows import Chunk, Row
 
 ARCH = "sm_90a"
 """What GPUs of today's campaigns run."""
+
+
+MOST_EXECUTING = 3
+"""Prepared chunks that wait for the device."""
+
+MOST_LOST = 3
+"""Times in a row that a process dies over the same chunks before that is taken to be no accident."""
 
 
 class SimulateRunner:
@@ -94,7 +102,9 @@ class DeviceRunner:
         self._worker = DeviceWorker(opened or partial(CudaDevice, device))
         self._processes = processes
         self._arch = arch
-        self._pool = ProcessPoolExecutor(processes, get_context("spawn"))
+        self._pool = self._processes_started()
+        # The device works while the next chunk is on its way.
+        self._thread = ThreadPoolExecutor(1)
 
     @property
     def device(self) -> str:
@@ -102,19 +112,49 @@ class DeviceRunner:
         return self._worker.name
 
     def run(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, list[Row]]]:
-        """In the order of the chunks."""
-        todo, waiting = iter(chunks), deque[Future[Prepared]]()
+        """In the order of the chunks.
+
+        Raises :class:`~tileproof.errors.LaunchError` if the device is gone, and whatever ends preparing processes
+        again and again.
+        """
+        todo = iter(chunks)
+        preparing, executing = (
+            deque[tuple[Chunk, Future[Prepared]]](),
+            deque[tuple[Chunk, Future[list[Row]]]](),
+        )
+        lost = 0
         while True:
-            while len(waiting) < 2 * self._processes and (chunk := next(todo, None)) is not None:
-                waiting.append(self._pool.submit(prepare, chunk, self._arch))
-            if not waiting:
+            while len(preparing) < 2 * self._processes and (chunk := next(todo, None)) is not None:
+                preparing.append((chunk, self._submitted(chunk)))
+            if preparing and len(executing) < MOST_EXECUTING:
+                chunk, prepared = preparing.popleft()
+                try:
+                    executing.append((chunk, self._thread.submit(self._executed, prepared.result())))
+                    lost = 0
+                except BrokenProcessPool:
+                    lost += 1
+                    if lost > MOST_LOST:
+                        raise
+                    self._pool = self._processes_started()
+                    again = [chunk, *(c for c, _ in preparing)]
+                    preparing = deque((c, self._submitted(c)) for c in again)
+            elif executing:
+                chunk, rows = executing.popleft()
+                yield chunk, rows.result()
+            else:
                 return
-            prepared = waiting.popleft().result()
-            yield prepared.chunk, self._executed(prepared)
 
     def close(self) -> None:
+        """End all processes."""
         self._pool.shutdown(cancel_futures=True)
+        self._thread.shutdown(cancel_futures=True)
         self._worker.close()
+
+    def _processes_started(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(self._processes, get_context("spawn"))
+
+    def _submitted(self, chunk: Chunk) -> Future[Prepared]:
+        return self._pool.submit(prepare, chunk, self._arch)
 
     def _executed(self, prepared: Prepared) -> list[Row]:
         rows = list(prepared.rows)
