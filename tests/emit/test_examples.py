@@ -16,7 +16,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from tileproof import Kernel, Verdict
-from tileproof.emit.kernel import ARCHITECTURES
+from tileproof.emit.runnable import ARCHITECTURES
 from tileproof.errors import EmissionError, SimulationError
 from tileproof.simulate import simulate
 

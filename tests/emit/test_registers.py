@@ -16,7 +16,7 @@ from tests.emit.test_fragment import surrounded
 from tileproof import Kernel, tx
 from tileproof.emit.assemble import assemble
 from tileproof.emit.fragment import emit
-from tileproof.emit.kernel import ARCHITECTURES
+from tileproof.emit.runnable import ARCHITECTURES
 from tileproof.errors import CallError, EmissionError
 from tileproof.scalars.expression import constant, variable
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from tileproof.errors import EmissionError
 
@@ -31,6 +32,7 @@ def identifier(name: str) -> str:
     return name
 
 
+@lru_cache(maxsize=1024)
 def register(name: str) -> str:
     """The register that holds a symbol, a loop counter or a base address."""
     return f"%{identifier(name)}{'_' if TAKEN.fullmatch(name) else ''}"
