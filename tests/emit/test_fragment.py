@@ -259,7 +259,7 @@ def test_names_that_ptx_has_already_get_an_underscore() -> None:
 
 def test_two_names_that_are_one_in_ptx_are_refused() -> None:
     slot = tp.symbol("R_2", 0, 7)
-    with pytest.raises(EmissionError, match=r"the symbol R_2 and slot R_2 would both be %R_2"):
+    with pytest.raises(EmissionError, match=r"the symbol R_2 and a slot of R would both be %R_2"):
         emit(tp.check(V4, WORDS, ROWS[slot]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -13,10 +14,11 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 import tileproof as tp
-from tileproof import Kernel, S, Swizzle, TileLayout, Verdict, cbx, laneid, tx, ty, warpid
+from tileproof import Kernel, LambdaExpr, S, Swizzle, TileLayout, Verdict, cbx, laneid, tx, ty, warpid
 from tileproof.errors import CallError, EmissionError
 from tileproof.proofs.report import ContractError
 from tileproof.report.whole import write_whole
+from tileproof.scalars.expression import constant
 from tileproof.spec.errors import SpecError
 from tileproof.spec.files import check_file
 from tileproof.spec.kernel import kernel_of_spec, kernels_of_file
@@ -91,7 +93,74 @@ def transposed() -> Kernel:
     return k
 
 
-@pytest.mark.parametrize("build", [everything, transposed], ids=lambda f: f.__name__)
+@tp.scalar_function
+def shifted(x: tp.float32, by: tp.float32) -> tp.float32:
+    return tp.exp(x + by) * tp.float32(0.1)
+
+
+def another_shifted() -> LambdaExpr:
+    @tp.scalar_function
+    def shifted(by: tp.float32, x: tp.float32) -> tp.float32:
+        return x - by
+
+    return shifted
+
+
+def scalars() -> Kernel:
+    """Register instructions and scalar functions with scalars of every kind."""
+    k = Kernel("scalars", block=64)
+    alpha, half = k.scalar("alpha", dtype="float32"), k.scalar("half", dtype="f16")
+    n = k.scalar("n", 0, 1000)
+    row = k.block_index("x", 4)
+    x, y = k.registers("x", (2, 1), "float32", fill=0x3F800000), k.registers("y", (2, 1), "float32")
+    words, halves = k.registers("words", (2, 1), "uint32", fill=1), k.registers("halves", (2, 1), "float16")
+    for opcode, operands in (
+        ("fma.rn.f32", (y, x, alpha, 2.5)),
+        ("add.f32", (y, x, -0.0)),
+        ("add.f32", (y, x, math.inf)),
+        ("add.f32", (y, x, -math.inf)),
+        ("max.f32", (y, x, math.nan)),
+        ("add.f32", (y, x, constant(0.5, "float32"))),
+        ("add.f32", (y, x, constant(math.inf, "float32"))),
+        ("mov.b16", (halves, half)),
+        ("fma.rn.f16", (halves, halves, -math.inf, 3)),
+        ("add.s32", (words, words, n * 2 + tx + row)),
+        ("add.u32", (words, words, (1 << 32) - 1)),
+        ("max.s32", (words, words, -7)),
+    ):
+        k.apply(opcode, *operands)
+    k.apply("neg.f32", y, x, pred=n < 7, preserve_dst=True)
+    out, given = y.view(2), x.view(2)
+    with k.when(n % 2 == 0):
+        k.ewise(shifted, out, given, alpha, assume=[n >= 0], hazards="error")
+    k.ewise(shifted, out, given, alpha * alpha + alpha, budget=1000)
+    k.ewise(shifted, out, given, 2.5)
+    k.ewise(shifted, out, 1, -math.inf)
+    k.ewise(another_shifted(), out, math.nan, given)
+    k.apply("st.global.b32", k.parameter("Out", (4, 64, 2, 1), "float32")[row, tx], y)
+    return k
+
+
+def copies() -> Kernel:
+    """Each parameter of cp.async, in a loop."""
+    k = Kernel("copies", block=64)
+    n, policy = k.scalar("n", 0, 16), k.scalar("policy", 0)
+    a, tile = k.parameter("A", (64, 8, 4), "uint32"), k.shared("tile", (64, 8, 4), "uint32", align=16, dynamic=True)
+    with k.loop("i", 0, 8) as i:
+        for opcode, keywords in (
+            ("cp.async.cg.shared.global", {"src_size": n}),
+            ("cp.async.ca.shared.global", {"ignore_src": n < i, "pred": tx + n < 60}),
+            ("cp.async.cg.shared.global.L2::cache_hint", {"cache_policy": policy, "src_size": 8}),
+            ("cp.async.cg.shared.global.L2::128B", {"ignore_src": True, "src_size": None}),
+        ):
+            kept = {name: value for name, value in keywords.items() if value is not None}
+            k.apply(opcode, tile[tx, i], a[tx, i], chunk_bytes=16, **kept)
+        k.raw("cp.async.commit_group;")
+    k.raw("cp.async.wait_group 0;")
+    return k
+
+
+@pytest.mark.parametrize("build", [everything, transposed, scalars, copies], ids=lambda f: f.__name__)
 def test_a_kernel_reads_back_as_itself(build: Callable[[], Kernel], snapshot: SnapshotAssertion) -> None:
     kernel = build()
     text = kernel.to_json()
@@ -99,6 +168,7 @@ def test_a_kernel_reads_back_as_itself(build: Callable[[], Kernel], snapshot: Sn
     assert again.ptx("sm_90a") == kernel.ptx("sm_90a")
     assert again.to_json() == text
     assert [r.verdict for r in again.reports] == [Verdict.PROVED] * len(kernel.reports)
+    assert list(map(str, again.reports)) == list(map(str, kernel.reports))
     assert text == snapshot
     assert kernel.assemble("sm_90a").image
 
@@ -141,6 +211,22 @@ def test_a_name_that_a_block_index_could_have_is_kept() -> None:
     document = json.loads(k.to_json())
     assert document["block_index"] == {"x": {"name": "ctaid_x_", "count": 8}}
     assert Kernel.from_json(k.to_json()).ptx() == k.ptx()
+
+
+def test_raw_instructions_are_read_again_as_the_table_has_them() -> None:
+    k = Kernel("raw", block=32, cluster=2)
+    k.raw(".reg .b64 %state;")
+    k.raw("mov.b64 %state, 0;")
+    with k.when(tx == 0):
+        k.raw("shl.b64 %state, %state, 1;")
+    k.raw("barrier.cluster.arrive.aligned;")
+    again = Kernel.from_json(k.to_json())
+    assert again.architecture == k.architecture == "sm_90a"
+    assert again.ptx() == k.ptx()
+    document = json.loads(k.to_json())
+    document["body"][0]["raw"] = ".reg .b32 %state;"
+    with pytest.raises(SpecError, match=r"JSON: body\[2\]\.body\[0\]: shl\.b64: operand 1, d, is '%state'"):
+        Kernel.from_json(json.dumps(document))
 
 
 def test_every_call_is_proved_again() -> None:
@@ -227,6 +313,20 @@ def nested(depth: int) -> list[Any]:
     return body
 
 
+def with_function(statement: Any) -> dict[str, Any]:
+    """The good document with the scalar function ``f`` of two floats, two such registers and a statement."""
+    document = changed("body", 2, statement)
+    document["functions"] = {"f": json.loads(shifted.to_json())}
+    document["tensors"]["x"] = {"shape": [2], "dtype": "float32", "space": "registers"}
+    return document
+
+
+def renamed() -> dict[str, Any]:
+    document = with_function({"note": "x"})
+    document["functions"]["f"]["name"] = "g"
+    return document
+
+
 BAD: list[tuple[Any, str]] = [
     ("", "JSON: Expecting value (at line 1, column 1)"),
     ('{"kernel": ', "JSON: Expecting value (at line 1, column 12)"),
@@ -283,6 +383,24 @@ BAD: list[tuple[Any, str]] = [
     (changed("body", 1, "mbarrier", "operation", "inval"), "JSON: body[1]: inval has no operand"),
     (changed("body", 1, "mbarrier", "tensor", "A"), "JSON: body[1]: mbarrier: A: global uint32"),
     (changed("body", nested(60)), "blocks nest more than 50 deep"),
+    (changed("body", 2, {"raw": "bar.sinc 0;"}), "JSON: body[2]: "),
+    (changed("body", 2, {"raw": "shl.b64 %w_0, %w_0, 1;"}), "JSON: body[2]: shl.b64: operand 1, d, is '%w_0'"),
+    (changed("functions", {"f": 3}), "JSON: functions.f: needs a table, got 3"),
+    (changed("functions", {"f": {}}), "JSON: functions.f: not a scalar function"),
+    (renamed(), "JSON: functions.f: the scalar function was changed after it was written"),
+    (with_function({"ewise": {"function": "f", "operands": []}}), "body[2].ewise.operands: needs at least one entry"),
+    (with_function({"ewise": {"function": "g", "operands": ["x"]}}), "body[2].ewise.function: 'g' is no function of this"),
+    (with_function({"ewise": {"function": "f", "operands": ["x", "x"]}}), "JSON: body[2].ewise: shifted(x: float32, "),
+    (with_function({"ewise": {"function": "f", "operands": [1, "x", 1]}}), "JSON: body[2].ewise: ewise shifted: the dest"),
+    (with_function({"ewise": {"function": "f", "operands": ["x", "x", {"scalar": "n"}]}}), "JSON: body[2].ewise: shifted, par"),
+    (with_function({"ewise": {"function": "f", "operands": ["x", "x", 1], "budget": 0}}), "JSON: body[2].ewise.budget: "),
+    (with_function({"ewise": {"function": "f", "operands": ["x", "x", 1], "scpe": 0}}), "JSON: body[2].ewise.scpe: unknown"),
+    (with_function({"call": {"opcode": "neg.f32", "operands": ["x", {"expression": [[1]]}]}}),
+     "JSON: body[2].call.operands[1].expression: node 0 is [1]"),
+    (with_function({"call": {"opcode": "neg.f32", "operands": ["x", {"scalar": "b", "dtype": "float32"}]}}),
+     "JSON: body[2].call: kernel good: b (float32) has no value here"),
+    (with_function({"call": {"opcode": "neg.f32", "operands": ["x", {"scalar": 1, "expression": []}]}}),
+     "JSON: body[2].call.operands[1]: an operand is a tensor or a scalar"),
 ]  # fmt: skip
 
 

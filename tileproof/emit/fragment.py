@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
 
 from tileproof.contracts.call import Call
 from tileproof.contracts.family.ewise import MNEMONIC as EWISE
@@ -60,7 +61,6 @@ def emit(report: Report, *, format: str = "ptx", name: str | None = None) -> str
 
 def body(planned: Plan, registers: Mapping[Leaf, Register]) -> Code:
     """The statements of a fragment, which read ``registers``. Raises :class:`EmissionError` for names that clash."""
-    used = [name for position in range(len(planned.issues[0])) for name in _slots_used(planned, position)]
     names.demand_distinct(
         [
             *((register.name, f"the {v.kind} {v.name}") for v, register in registers.items()),
@@ -69,7 +69,7 @@ def body(planned: Plan, registers: Mapping[Leaf, Register]) -> Code:
                 for name, (register, _) in scalar_registers(planned).items()
             ),
             *((names.register(name), f"the scalar {name}") for name in named(planned)),
-            *((name, f"slot {name[1:]}") for name in used),
+            *chain.from_iterable(_owned_slots(planned)),
         ]
     )
     code = Code()
@@ -91,13 +91,13 @@ def write(planned: Plan, lowering: Lowering, name: str = "") -> None:
         guard = f"@{lowering.predicate(planned.predicate, width_of(planned.predicate))} "
     bases: dict[tuple[int, int], str] = {}
     braces = [syntax.braced for syntax in form.operands]
-    for issue, repeat in zip(planned.issues, planned.repeats, strict=True):
+    for issue, place in zip(planned.issues, planned.repeats, strict=True):
         operands = [
             _text(lowering, operand, braced, bases)
             for operand, braced in zip(issue, braces, strict=True)
             if operand is not None
         ]
-        lowering.code.put(f"{guard}{form.spelling} {', '.join(operands)};{origin(name, repeat)}")
+        lowering.code.put(f"{guard}{form.spelling} {', '.join(operands)};{origin(name, place)}")
 
 
 def slot_names(operand: Slots) -> list[str]:
@@ -106,15 +106,12 @@ def slot_names(operand: Slots) -> list[str]:
     return [f"{register}_{number}" for number in operand.numbers]
 
 
-def _slots_used(planned: Plan, position: int) -> list[str]:
-    """The PTX registers of one register operand over all repeats, each once; of another operand none."""
-    first = planned.issues[0][position]
-    if not isinstance(first, Slots):
-        return []
-    operands = [issue[position] for issue in planned.issues]
-    numbers = dict.fromkeys(n for operand in operands if isinstance(operand, Slots) for n in operand.numbers)
-    register = names.register(first.storage.name)
-    return [f"{register}_{number}" for number in numbers]
+def _owned_slots(planned: Plan) -> Iterator[Iterable[tuple[str, str]]]:
+    """The PTX registers of the register operands, with what they are."""
+    for operand, numbers in zip(planned.issues[0], planned.slots, strict=True):
+        if isinstance(operand, Slots):
+            register = names.register(operand.storage.name)
+            yield zip([f"{register}_{n}" for n in numbers], repeat(f"a slot of {operand.storage.name}"))
 
 
 def summary(report: Report) -> Iterator[str]:
@@ -230,13 +227,12 @@ def _interface(planned: Plan, registers: Mapping[Leaf, Register]) -> Iterator[st
         kind = REGISTER_TYPES[dtype_bits(scalar.dtype)]
         yield f"in  {names.register(scalar.name)} .{kind}: {scalar.name}, a {scalar.dtype}"
     for position, syntax in enumerate(call.form.operands):
-        listed = _slots_used(planned, position)
-        if listed:
+        operand = planned.issues[0][position]
+        if isinstance(operand, Slots):
             view = call.tensor(position)
             direction = "out" if syntax.access == "written" else "in "
-            first = planned.issues[0][position]
-            exact = isinstance(first, Slots) and first.exact
-            yield f"{direction} {_listed(listed)} .{register_type(view.bits, exact)}: {view.name}"
+            listed = _listed(names.register(operand.storage.name), planned.slots[position])
+            yield f"{direction} {listed} .{register_type(view.bits, operand.exact)}: {view.name}"
 
 
 def launch_of(call: Call) -> str:
@@ -259,8 +255,7 @@ def _range(variable: Leaf) -> str:
     return f"{low}{variable.name}{high}, one value for each {variable.uniform}"
 
 
-def _listed(registers: Iterable[str]) -> str:
-    every = list(registers)
-    if len(every) <= NAMED:
-        return ", ".join(every)
-    return f"{every[0]} ... {every[-1]} ({len(every)} registers)"
+def _listed(register: str, numbers: Sequence[int]) -> str:
+    if len(numbers) <= NAMED:
+        return ", ".join(f"{register}_{number}" for number in numbers)
+    return f"{register}_{numbers[0]} ... {register}_{numbers[-1]} ({len(numbers)} registers)"

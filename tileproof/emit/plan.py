@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
+from functools import cached_property
+from itertools import chain, product
 from math import gcd
 from typing import Any, NoReturn
 
@@ -76,6 +77,14 @@ class Plan:
     def repeats(self) -> Iterator[tuple[int, ...]]:
         """The repeat of each instruction."""
         return product(*map(range, self.report.call.repeat_extents))
+
+    @cached_property
+    def slots(self) -> tuple[tuple[int, ...], ...]:
+        """For each operand the numbers of its registers over all repeats, each once; none if it has no registers."""
+        return tuple(
+            tuple(dict.fromkeys(chain.from_iterable(o.numbers for o in operands if isinstance(o, Slots))))
+            for operands in zip(*self.issues, strict=True)
+        )
 
     @property
     def expressions(self) -> Iterable[Index | Relation]:
@@ -198,11 +207,13 @@ class _Repeated:
             else:
                 self.varying.append((atom, factor, inside, {}))
 
+    def shift(self, point: _Point) -> int:
+        """What the repeat's own terms add to the constant."""
+        return sum([factor * point[number] for number, factor in self.steps])
+
     def at(self, point: _Point) -> tuple[int, dict[Index, int]]:
         """The constant and the terms; those are ``fixed`` itself where no term varies."""
-        constant = self.constant
-        for number, factor in self.steps:
-            constant += factor * point[number]
+        constant = self.constant + self.shift(point)
         if not self.varying:
             return constant, self.fixed
         total = Affine(constant, self.fixed)
@@ -223,15 +234,23 @@ class _Registers:
         self.call, self.operand = call, operand
         self.storage, self.bits = operand.view.tensor.storage, operand.view.bits
         self.offsets = [_Repeated(call, offset) for offset in operand.offsets]
+        first = self.offsets[0]
+        # The usual case, in which all registers move alike from repeat to repeat.
+        self.alike = all(not o.fixed and not o.varying and o.steps == first.steps for o in self.offsets)
 
     def at(self, point: _Point) -> Slots:
-        size, numbers = self.bits // 8, []
-        for offset in self.offsets:
-            constant, terms = offset.at(point)
-            if terms:
-                self._fail(Affine(constant, terms))
-            numbers.append(constant // size)
+        size = self.bits // 8
+        if self.alike:
+            shift = self.offsets[0].shift(point)
+            numbers = [(offset.constant + shift) // size for offset in self.offsets]
+        else:
+            numbers = [self._fixed(*offset.at(point)) // size for offset in self.offsets]
         return Slots(self.storage, self.bits, tuple(numbers), self.operand.exact)
+
+    def _fixed(self, constant: int, terms: dict[Index, int]) -> int:
+        if terms:
+            self._fail(Affine(constant, terms))
+        return constant
 
     def _fail(self, place: Affine) -> NoReturn:
         byte = simplify(_factored(place.terms) + place.constant)

@@ -26,6 +26,7 @@ from tileproof.emit.statements import (
     parameter_name,
 )
 from tileproof.errors import CallError, LayoutError
+from tileproof.layouts.dtypes import dtype_name
 from tileproof.layouts.expressions import parse_value, require_name, thread_names
 from tileproof.layouts.index import Expression, Index, Relation, as_index, leaf
 from tileproof.layouts.layout import Spec, TileLayout, factors, row_major
@@ -260,7 +261,7 @@ class _Writer:
         if isinstance(value, Index):
             return {"scalar": self._expression(value)}
         if isinstance(value, float) and not isfinite(value):
-            value = constant(value, type_)
+            value = constant(value, dtype_name(type_))
         if not isinstance(value, Scalar):
             return value
         written = value.value
