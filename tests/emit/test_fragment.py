@@ -259,8 +259,14 @@ def test_names_that_ptx_has_already_get_an_underscore() -> None:
 
 def test_two_names_that_are_one_in_ptx_are_refused() -> None:
     slot = tp.symbol("R_2", 0, 7)
-    with pytest.raises(EmissionError, match=r"the symbol R_2 and a slot of R would both be %R_2"):
+    with pytest.raises(EmissionError, match=r"the symbol R_2 and slot 2 of R would both be %R_2"):
         emit(tp.check(V4, WORDS, ROWS[slot]))
+    for name in ("R_4", "R_02", "R_", "R_x"):
+        assert emit(tp.check(V4, WORDS, ROWS[tp.symbol(name, 0, 7)]))
+    # PTX has a %tid, so both tensors would be in %tid__0.
+    one, other = (tp.tensor(name, (1, 1), "float32", "registers") for name in ("tid", "tid_"))
+    with pytest.raises(EmissionError, match=r"slots of tid and those of tid_ would both be %tid__0"):
+        emit(tp.check("neg.f32", one, other))
 
 
 def test_a_name_that_ptx_cannot_spell_is_refused() -> None:

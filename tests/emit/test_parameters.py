@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tileproof as tp
 from tileproof import Kernel, S, TileLayout, tx
 from tileproof.emit import host
 from tileproof.errors import CallError, LaunchError
@@ -76,14 +77,95 @@ def test_the_greatest_number_of_a_type_passes() -> None:
 
 def test_scalars_that_cannot_be_declared() -> None:
     k = Kernel("wrong")
-    with pytest.raises(CallError, match="dtype is 'int32'; typed scalars are float16, bfloat16"):
-        k.scalar("n", dtype="int32")
+    for dtype in ("int8", "bool", "float8_e5m2"):
+        with pytest.raises(
+            CallError, match=f"dtype is '{dtype}'; typed scalars are float64, .* given by their bounds"
+        ):
+            k.scalar("n", dtype=dtype)
     with pytest.raises(CallError, match="bounds and multiple_of are for integers"):
         k.scalar("n", 0, 5, dtype="float32")  # type: ignore[call-overload]
     # What was refused takes no name.
     k.scalar("n", dtype="float32")
     with pytest.raises(CallError, match="the name n is taken"):
         k.scalar("n", 0, 5)
+
+
+INTEGERS = {f"{kind}int{bits}": (kind, bits) for kind in ("", "u") for bits in (16, 32, 64)}
+
+
+@tp.scalar_function
+def successor(x: tp.int32, by: tp.int32) -> tp.int32:
+    return x + by
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_a_typed_integer_keeps_its_ends(dtype: str) -> None:
+    kind, bits = INTEGERS[dtype]
+    low, high = (0, 2**bits - 1) if kind else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    k = Kernel("ends", block=1)
+    given = k.scalar("given", dtype=dtype)
+    word, out = k.registers("word", (1, 1), dtype), k.parameter("Out", (1, 1), dtype)
+    k.apply(f"mov.{'u' if kind else 's'}{bits}", word, given)
+    k.apply(f"st.global.b{bits}", out, word)
+    for value in (low, high):
+        found = np.zeros(1, dtype)
+        k.simulate(value, found)
+        assert found[0] == value
+    for value in (low - 1, high + 1):
+        with pytest.raises(LaunchError, match=f"given: needed a number that {dtype} can hold, found {value}"):
+            k.simulate(value, found)
+    for odd in (1.0, np.float32(1), True, None, "1"):
+        with pytest.raises(LaunchError, match=f"given: needed a number for {dtype}, found "):
+            k.simulate(odd, found)
+
+
+def test_calls_take_the_scalars_of_their_kernel() -> None:
+    k = Kernel("uses", block=32)
+    alpha, by = k.scalar("alpha", dtype="float32"), k.scalar("by", dtype="int32")
+    n = k.scalar("n", 0, 9)
+    a, b = k.parameter("A", (32, 2, 1), "float32"), k.parameter("B", (32, 2, 1), "int32")
+    x, i = k.registers("x", (2, 1), "float32"), k.registers("i", (2, 1), "int32", fill=5)
+    k.apply("ld.global.f32", x, a[tx])
+    k.apply("fma.rn.f32", x, x, alpha, 1.5)
+    k.apply("st.global.f32", a[tx], x)
+    k.ewise(successor, i.view(2), i.view(2), by * by + by)
+    k.apply("add.s32", i, i, n + tx)
+    k.apply("st.global.b32", b[tx], i)
+    numbers, found = np.arange(64, dtype=np.float32), np.zeros(64, np.int32)
+    k.simulate(0.25, -7, 3, numbers, found)
+    assert (numbers == np.arange(64, dtype=np.float32) / 4 + 1.5).all()
+    assert (found == 5 + 42 + 3 + np.repeat(np.arange(32), 2)).all()
+    assert k.assemble("sm_90a").image
+
+
+def test_a_scalar_of_another_kernel_has_no_value() -> None:
+    k = Kernel("mine")
+    other, beta = Kernel("other").scalar("beta", dtype="float32"), k.scalar("gamma", dtype="float32")
+    x = k.registers("x", (1,), "float32")
+    with pytest.raises(
+        CallError, match=r"beta \(float32\) has no value here; it must be a scalar of the kernel"
+    ):
+        k.apply("neg.f32", x, other)
+    with pytest.raises(CallError, match=r"beta \(float32\) has no value here"):
+        k.ewise(times, x, beta * other)
+    with pytest.raises(CallError, match=r"is a scalar of float32, and the instruction takes \.f16"):
+        k.apply("neg.f16", k.registers("h", (1,), "float16"), beta)
+    assert not k.reports
+
+
+@tp.scalar_function
+def times(x: tp.float32) -> tp.float32:
+    return x * x
+
+
+def test_raw_instructions_are_held_to_the_width_of_a_typed_scalar() -> None:
+    k = Kernel("widths")
+    k.scalar("m", dtype="uint32")
+    k.registers("w", (1,), "uint32")
+    k.registers("h", (1,), "uint16")
+    k.raw("shl.b32 %w_0, %m, 1;")
+    with pytest.raises(CallError, match=r"shl\.b16: operand 2, a, is '%m', and %m has 32 bits"):
+        k.raw("shl.b16 %h_0, %m, 1;")
 
 
 # Extents that a launch decides.

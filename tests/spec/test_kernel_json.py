@@ -145,7 +145,10 @@ def copies() -> Kernel:
     """Each parameter of cp.async, in a loop."""
     k = Kernel("copies", block=64)
     n, policy = k.scalar("n", 0, 16), k.scalar("policy", 0)
-    a, tile = k.parameter("A", (64, 8, 4), "uint32"), k.shared("tile", (64, 8, 4), "uint32", align=16, dynamic=True)
+    a, tile = (
+        k.parameter("A", (64, 8, 4), "uint32"),
+        k.shared("tile", (64, 8, 4), "uint32", align=16, dynamic=True),
+    )
     with k.loop("i", 0, 8) as i:
         for opcode, keywords in (
             ("cp.async.cg.shared.global", {"src_size": n}),
@@ -348,7 +351,7 @@ BAD: list[tuple[Any, str]] = [
     (changed("symbols", "tx", {}), "JSON: symbols.tx: 'tx' is a thread axis"),
     (changed("symbols", "n", "uniform", "warp"), "JSON: symbols.n: n varies inside the grid"),
     (changed("scalars", {"n": {"dtype": "float32"}}), "JSON: scalars.n: kernel good: the name n is taken"),
-    (changed("scalars", {"f": {"dtype": "int32"}}), "JSON: scalars.f: scalar f: dtype is 'int32'"),
+    (changed("scalars", {"f": {"dtype": "int8"}}), "JSON: scalars.f: scalar f: dtype is 'int8'"),
     (changed("block_index", {"w": {"name": "b", "count": 1}}), "JSON: block_index.w"),
     (changed("block_index", {"x": {"name": "n", "count": 1}}), "JSON: block_index.x: the name n is taken"),
     (changed("tensors", "A", "dtype", "word"), "JSON: tensors.A: unknown element type 'word'"),

@@ -19,8 +19,10 @@ def comment(text: str) -> str:
 
 def origin(call: str, repeat: Sequence[int] = ()) -> str:
     """What stands behind an instruction: the name of the call whose proof it has, if there is one, and its repeat."""
+    if not call:
+        return ""
     turn = f", repeat {', '.join(map(str, repeat))}" if repeat else ""
-    return f"  // {call}{turn}" if call else ""
+    return f"  // {call}{turn}"
 
 
 class Code:
@@ -44,7 +46,8 @@ class Code:
 
     def remark(self, first: int, text: str) -> None:
         """End the lines from number ``first`` on with a text, such as :func:`origin` gives."""
-        self.lines[first:] = [f"{line}{text}" for line in self.lines[first:]]
+        if text:
+            self.lines[first:] = [f"{line}{text}" for line in self.lines[first:]]
 
     def label(self, name: str) -> None:
         self.lines.append(f"{name}:")

@@ -16,11 +16,12 @@ from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.symbols import symbol
 from tileproof.layouts.tensor import Space, Storage, Tensor, tensor
 from tileproof.scalars.expression import Scalar, variable
+from tileproof.scalars.types import BOOL, TYPES
 
 Shape = Sequence[IndexLike] | IndexLike
 
-SCALAR_TYPES = ("float16", "bfloat16", "float32", "float64")
-"""The types of scalars that are no integers."""
+SCALAR_TYPES = tuple(name for name, kind in TYPES.items() if kind is not BOOL)
+"""The types of typed scalars: all that a register holds."""
 
 
 class Declarations:
@@ -61,7 +62,7 @@ class Declarations:
         if kind not in SCALAR_TYPES:
             raise CallError(
                 f"scalar {name}: dtype is {dtype!r}; typed scalars are {', '.join(SCALAR_TYPES)}, and integers "
-                "are given by their bounds"
+                "that addresses or guards depend on are given by their bounds"
             )
         made = variable(self.take_name(name), kind)
         self.parameters.append(made)

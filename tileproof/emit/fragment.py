@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, repeat
+from collections.abc import Iterator, Mapping, Sequence
 
 from tileproof.contracts.call import Call
 from tileproof.contracts.family.ewise import MNEMONIC as EWISE
@@ -69,8 +68,12 @@ def body(planned: Plan, registers: Mapping[Leaf, Register]) -> Code:
                 for name, (register, _) in scalar_registers(planned).items()
             ),
             *((names.register(name), f"the scalar {name}") for name in named(planned)),
-            *chain.from_iterable(_owned_slots(planned)),
-        ]
+        ],
+        [
+            (operand.storage.name, frozenset(numbers))
+            for operand, numbers in zip(planned.issues[0], planned.slots, strict=True)
+            if isinstance(operand, Slots)
+        ],
     )
     code = Code()
     write(planned, Lowering(code, registers))
@@ -91,27 +94,19 @@ def write(planned: Plan, lowering: Lowering, name: str = "") -> None:
         guard = f"@{lowering.predicate(planned.predicate, width_of(planned.predicate))} "
     bases: dict[tuple[int, int], str] = {}
     braces = [syntax.braced for syntax in form.operands]
-    for issue, place in zip(planned.issues, planned.repeats, strict=True):
+    for issue, repeat in zip(planned.issues, planned.repeats, strict=True):
         operands = [
             _text(lowering, operand, braced, bases)
             for operand, braced in zip(issue, braces, strict=True)
             if operand is not None
         ]
-        lowering.code.put(f"{guard}{form.spelling} {', '.join(operands)};{origin(name, place)}")
+        lowering.code.put(f"{guard}{form.spelling} {', '.join(operands)};{origin(name, repeat)}")
 
 
 def slot_names(operand: Slots) -> list[str]:
     """The PTX registers of a register operand."""
     register = names.register(operand.storage.name)
     return [f"{register}_{number}" for number in operand.numbers]
-
-
-def _owned_slots(planned: Plan) -> Iterator[Iterable[tuple[str, str]]]:
-    """The PTX registers of the register operands, with what they are."""
-    for operand, numbers in zip(planned.issues[0], planned.slots, strict=True):
-        if isinstance(operand, Slots):
-            register = names.register(operand.storage.name)
-            yield zip([f"{register}_{n}" for n in numbers], repeat(f"a slot of {operand.storage.name}"))
 
 
 def summary(report: Report) -> Iterator[str]:

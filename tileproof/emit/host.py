@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import inf, isinf
 from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tileproof.contracts.architectures import ARCHITECTURES
-from tileproof.emit import floats, shared
+from tileproof.contracts.literals import pattern
+from tileproof.emit import shared
 from tileproof.emit.arrays import Array, described
 from tileproof.emit.registers import symbol_register
 from tileproof.emit.statements import Definition, calls, parameter_name
-from tileproof.errors import LaunchError
+from tileproof.errors import CallError, LaunchError
 from tileproof.layouts.dtypes import dtype_bits
 from tileproof.layouts.evaluate import evaluate
 from tileproof.layouts.index import Index
@@ -51,7 +51,9 @@ def simulate(
     passed = [
         Buffer(hosts[item.name][1], align=promised[hosts[item.name][1].ctypes.data])
         if isinstance(item, Tensor)
-        else _scalar(item, argument)
+        else int(argument)
+        if isinstance(item, Index)
+        else _bits(kernel, item, argument)
         for item, argument in zip(kernel.parameters, arguments, strict=True)
     ]
     return run(
@@ -74,10 +76,6 @@ def _on_host(kernel: Definition, item: Tensor, argument: Any) -> tuple[Array, np
     return found, found.host
 
 
-def _scalar(item: Index | Scalar, argument: Any) -> int | np.generic:
-    return floats.bits(float(argument), item.dtype) if isinstance(item, Scalar) else int(argument)
-
-
 def device_architecture(device: int = 0) -> str:
     """The target with all features of a GPU, such as sm_90a. Raises :class:`LaunchError` without a GPU."""
     from tileproof.emit.launch import compute_capability
@@ -92,7 +90,7 @@ def packed(kernel: Definition, arguments: Sequence[Any]) -> list[Any]:
     return [
         (int(argument), f"s{symbol_register(item.args[0]).bits}")
         if isinstance(item, Index)
-        else floats.bits(float(argument), item.dtype)
+        else _bits(kernel, item, argument)
         if isinstance(item, Scalar)
         else argument
         for item, argument in zip(kernel.parameters, arguments, strict=True)
@@ -122,7 +120,7 @@ def check_arguments(kernel: Definition, arguments: Sequence[Any], grid: Grid) ->
             raise LaunchError(f"kernel {kernel.name} was proved where {relation!r}, and here {found}")
     for item, argument in pairs:
         if isinstance(item, Scalar):
-            _check_number(kernel, item, argument)
+            _bits(kernel, item, argument)
         if isinstance(item, Tensor):
             _check_array(kernel, item, _array(kernel, item, argument), values)
     _check_grid(kernel, grid)
@@ -145,20 +143,18 @@ def _integer(kernel: Definition, variable: Leaf, argument: Any) -> int:
     return value
 
 
-def _check_number(kernel: Definition, item: Scalar, argument: Any) -> None:
-    """A finite number may be rounded to its type, but not to infinity."""
+def _bits(kernel: Definition, item: Scalar, argument: Any) -> np.generic:
+    """A number as the bits of a typed scalar. It may be rounded to a floating-point type, but not to infinity."""
     name = parameter_name(item)
-    number = isinstance(argument, int | float | np.integer | np.floating) and not isinstance(argument, bool)
-    if not number:
+    whole = isinstance(argument, int | np.integer) and not isinstance(argument, bool)
+    if not whole and not (item.type.is_float and isinstance(argument, float | np.floating)):
         raise _failure(kernel, name, f"a number for {item.dtype}", repr(argument))
     try:
-        value = float(argument)
-    except OverflowError:
-        value = inf if argument > 0 else -inf
-    if isinf(floats.rounded(value, item.dtype)) and not (
-        isinstance(argument, float | np.floating) and isinf(value)
-    ):
-        raise _failure(kernel, name, f"a number that {item.dtype} can hold", str(argument))
+        found = pattern(float(argument) if item.type.is_float else int(argument), item.type.ptx, name)
+    except (CallError, OverflowError) as error:
+        raise _failure(kernel, name, f"a number that {item.dtype} can hold", str(argument)) from error
+    held: np.generic = np.dtype(f"uint{item.type.bits}").type(found)
+    return held
 
 
 def _array(kernel: Definition, item: Tensor, argument: Any) -> Array:

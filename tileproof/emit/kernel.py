@@ -121,8 +121,9 @@ class Kernel(Runnable):
     ) -> Index | Scalar:
         """An integer parameter, ``.s32`` if its inclusive bounds allow, else ``.s64``. A launch checks it.
 
-        With a ``dtype`` (float16, bfloat16, float32, float64) it is a typed scalar, without bounds. A launch
-        takes a number and rounds it to the nearest of that type.
+        With a ``dtype`` (float16, bfloat16, float32, float64, or int or uint of 16, 32, 64 bits) it is a typed
+        scalar, which register instructions and scalar functions take, and of which proofs know nothing. A
+        launch takes a number, and rounds it to the nearest of a floating-point type.
         """
         if dtype is None:
             return self._declared.scalar(name, lo, hi, multiple_of)

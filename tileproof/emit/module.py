@@ -138,17 +138,12 @@ def _typed_scalars(kernel: Definition) -> list[Scalar]:
 
 
 def _demand_distinct(kernel: Definition, registers: dict[Leaf, Register]) -> None:
-    """Two names of the author's may become one in PTX, as the symbol ``R_6`` and slot 6 of ``R`` do."""
     names.demand_distinct(
         [
             *((register.name, f"the {v.kind} {v.name}") for v, register in registers.items()),
             *((scalar_register(s).name, f"the scalar {s.value}") for s in _typed_scalars(kernel)),
-            *(
-                (names.slot(file.tensor.name, number), f"slot {number} of {file.tensor.name}")
-                for file in kernel.registers
-                for number in range(file.slots)
-            ),
-        ]
+        ],
+        [(file.tensor.name, range(file.slots)) for file in kernel.registers],
     )
 
 
