@@ -13,19 +13,19 @@ from tileproof.emit.code import Code, TemporaryKind, comment, origin
 from tileproof.emit.lower import Lowering, width_of
 from tileproof.emit.plan import Address, Plan, Slots, Value, plan
 from tileproof.emit.registers import (
-    REGISTER_TYPES,
     Register,
     address_bits,
     base_register,
     register_type,
+    scalar_register,
     symbol_register,
 )
 from tileproof.emit.scalars import scalar_registers, write_ewise
 from tileproof.errors import CallError
-from tileproof.layouts.dtypes import dtype_bits
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.traverse import leaves
 from tileproof.proofs.report import Report
+from tileproof.scalars.expression import variable as typed_variable
 
 FORMATS = ("ptx", "cuda")
 
@@ -63,11 +63,7 @@ def body(planned: Plan, registers: Mapping[Leaf, Register]) -> Code:
     names.demand_distinct(
         [
             *((register.name, f"the {v.kind} {v.name}") for v, register in registers.items()),
-            *(
-                (register.name, f"the scalar {name}")
-                for name, (register, _) in scalar_registers(planned).items()
-            ),
-            *((names.register(name), f"the scalar {name}") for name in named(planned)),
+            *((register.name, f"the scalar {n}") for n, (register, _) in typed_scalars(planned).items()),
         ],
         [
             (operand.storage.name, frozenset(numbers))
@@ -193,9 +189,10 @@ def literal(constant: Constant) -> str | None:
             return str(constant.pattern - (1 << bits) if signed else constant.pattern)
 
 
-def named(planned: Plan) -> dict[str, Named]:
-    """The typed scalars that registers of their names hold."""
-    return {operand.name: operand for operand in planned.issues[0] if isinstance(operand, Named)}
+def typed_scalars(planned: Plan) -> dict[str, tuple[Register, str]]:
+    """The typed scalars that a call reads: by name the register that holds each, and its type."""
+    named = (typed_variable(o.name, o.dtype) for o in planned.issues[0] if isinstance(o, Named))
+    return {str(v.value): (scalar_register(v), v.dtype) for v in named} | scalar_registers(planned)
 
 
 def inputs(planned: Plan) -> dict[Leaf, Register]:
@@ -216,11 +213,8 @@ def _interface(planned: Plan, registers: Mapping[Leaf, Register]) -> Iterator[st
     yield launch_of(call)
     for variable, register in registers.items():
         yield f"in  {register.name} .b{register.bits}: {meaning(planned, variable)}"
-    for name, (register, dtype) in scalar_registers(planned).items():
+    for name, (register, dtype) in typed_scalars(planned).items():
         yield f"in  {register.name} .b{register.bits}: the {dtype} {name}"
-    for scalar in named(planned).values():
-        kind = REGISTER_TYPES[dtype_bits(scalar.dtype)]
-        yield f"in  {names.register(scalar.name)} .{kind}: {scalar.name}, a {scalar.dtype}"
     for position, syntax in enumerate(call.form.operands):
         operand = planned.issues[0][position]
         if isinstance(operand, Slots):
