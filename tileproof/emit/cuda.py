@@ -184,8 +184,8 @@ def _slots(planned: Plan) -> tuple[dict[str, _Operand], dict[str, _Operand]]:
             if operand.exact and operand.bits == 8:
                 # "Inline PTX Assembly in CUDA" 1.1: there is no constraint for a register of 8 bits.
                 raise EmissionError(
-                    f"{call.form.spelling} takes {operand.storage.name} in registers of 8 bits, and an asm statement of "
-                    "C++ has none; write the call as PTX"
+                    f"{call.form.spelling} takes {operand.storage.name} in registers of 8 bits, and an asm statement "
+                    "of C++ has none; write the call as PTX"
                 )
             kind, constraint = _type_of(planned, position)
             if arrays.setdefault(operand.storage, kind) != kind:
