@@ -20,9 +20,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.oracle.agreement import Comparison, compare, describe
-from tests.oracle.choices import Choices, smallest
-from tests.oracle.generate import FAMILIES, generate
+from tileproof.fuzz.agreement import Comparison, compare, describe
+from tileproof.fuzz.families import generate, mnemonics
+from tileproof.fuzz.generate.choices import Choices, smallest
 
 CHUNK = 250
 STRIDE = 1 << 40
@@ -78,7 +78,7 @@ def look(family: str, choices: Choices) -> Comparison:
     try:
         return compare(call)
     except Exception as error:  # noqa: BLE001 - whatever it is, it belongs into the count
-        from tests.oracle.demands import Outcome
+        from tileproof.fuzz.oracle.demands import Outcome
 
         return Comparison("raised", Outcome(), faults=(f"raised {type(error).__name__}: {error}",))
 
@@ -146,7 +146,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--family", choices=[*FAMILIES, "all"], default="all")
+    parser.add_argument("--family", choices=[*mnemonics(), "all"], default="all")
     parser.add_argument("--views", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first view")
@@ -157,7 +157,7 @@ def main() -> int:
     )
     options = parser.parse_args()
     failed = False
-    for family in FAMILIES if options.family == "all" else [options.family]:
+    for family in mnemonics() if options.family == "all" else [options.family]:
         if options.show:
             for number in range(options.first, options.first + options.views):
                 choices = Choices.seeded(options.seed * STRIDE + number)

@@ -22,11 +22,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import tileproof as tp
 from tests import test_public_cases
-from tests.oracle.as_tileproof import checked
-from tests.oracle.choices import Choices
-from tests.oracle.generate import FAMILIES, generate
 from tests.proofs.certified import described
 from tileproof.errors import TileproofError
+from tileproof.fuzz.build import checked
+from tileproof.fuzz.families import generate, mnemonics
+from tileproof.fuzz.generate.choices import Choices
 from tileproof.proofs.audit import Audit, Status, audit, read
 from tileproof.proofs.certificate import certificate_text
 from tileproof.proofs.report import Report
@@ -72,7 +72,7 @@ def examples() -> Named:
 
 def random_views(seed: int, count: int) -> Named:
     """``count`` random views of each family that the oracle generates."""
-    for family in FAMILIES:
+    for family in mnemonics():
         for number in range(count):
             call = generate(family, Choices.seeded((seed << 40) + number))
             try:

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.oracle.agreement import Comparison, compare, describe
-from tests.oracle.choices import Choices, smallest
-from tests.oracle.demands import judge
-from tests.oracle.description import Backing, Call, Copy, Factor, Operand, Region, Swizzle, Symbol
-from tests.oracle.generate import FAMILIES, generate
-from tests.oracle.strategies import calls
+from tileproof.fuzz.agreement import Comparison, compare, describe
+from tileproof.fuzz.families import generate, judge, mnemonics
+from tileproof.fuzz.family.cp_async import Copy
+from tileproof.fuzz.generate.choices import Choices, smallest
+from tileproof.fuzz.oracle.description import Backing, Call, Factor, Operand, Region, Swizzle, Symbol
+from tileproof.fuzz.strategies import calls
 
 SEEDED = 1100
 DRAWN = 150
@@ -26,7 +26,7 @@ def agreed(call: Call) -> Comparison:
     return comparison
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", mnemonics())
 def test_checks_agree_with_brute_force_on_seeded_calls(family: str) -> None:
     seen: Counter[str] = Counter()
     for seed in range(SEEDED):
@@ -50,7 +50,7 @@ def test_checks_agree_with_brute_force_on_seeded_calls(family: str) -> None:
     assert all(seen[f"refuted {name}"] for name in demands), seen
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", mnemonics())
 def test_checks_agree_with_brute_force_on_drawn_calls(family: str) -> None:
     @settings(max_examples=DRAWN, suppress_health_check=list(HealthCheck))
     @given(st.data())
@@ -204,7 +204,7 @@ def test_brute_force_finds_what_the_reference_says(name: str) -> None:
 
 
 def test_the_plainest_choices_make_a_legal_call() -> None:
-    for family in FAMILIES:
+    for family in mnemonics():
         assert agreed(generate(family, Choices.replayed(()))).verdict == "proved"
 
 

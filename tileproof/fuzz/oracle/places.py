@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.oracle.description import Factor, Operand
-from tests.oracle.terms import Term, value
+from tileproof.fuzz.oracle.description import Factor, Operand
+from tileproof.fuzz.oracle.terms import Term, value
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,7 @@ def tensor_place(
 
 
 def starts(operand: Operand, known: Mapping[str, Any]) -> list[Any]:
+    """Where the region starts in each dimension of the tensor, in elements."""
     return [value(r.start, known) for r in operand.region]
 
 

@@ -6,20 +6,61 @@ Of the source only what is read has to be there: ``src_size`` bytes of a chunk, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tests.oracle import mutate
-from tests.oracle.choices import Choices
-from tests.oracle.demands import RESIDUES, Judgement
-from tests.oracle.description import Copy, Operand
-from tests.oracle.drafts import CallDraft, Dim
-from tests.oracle.generate import launch_of, memory_of
-from tests.oracle.places import starts, tensor_coordinates
-from tests.oracle.replay import Replay, Told
-from tests.oracle.terms import Term, value
+from tileproof.fuzz.families import FuzzFamily, fuzzed
+from tileproof.fuzz.generate import mutate
+from tileproof.fuzz.generate.choices import Choices
+from tileproof.fuzz.generate.drafts import CallDraft, Dim
+from tileproof.fuzz.generate.tensors import BLOCKS, launch_of, memory_of, outer_of, relate
+from tileproof.fuzz.oracle.counterexamples import Replay, Told
+from tileproof.fuzz.oracle.demands import RESIDUES, Judgement
+from tileproof.fuzz.oracle.description import Call, Operand
+from tileproof.fuzz.oracle.places import starts, tensor_coordinates
+from tileproof.fuzz.oracle.terms import Term, names, value
+
+
+@dataclass(frozen=True)
+class Copy(Call):
+    """``cp.async``. ``memory`` is the destination; the source stands where other calls have registers.
+
+    ``bits`` and ``count`` are those of an element of the destination and of a chunk. ``src_size`` is a term,
+    ``ignore`` a truth term.
+    """
+
+    chunk: int = 16
+    operator: str = "cg"
+    src_size: Term | None = None
+    ignore: Term | None = None
+
+    @property
+    def source(self) -> Operand:
+        return self.registers
+
+    @property
+    def element_names(self) -> tuple[str, ...]:
+        return ("element",)
+
+    @property
+    def opcode(self) -> str:
+        return f"cp.async.{self.operator}.{self.space}.global"
+
+    @property
+    def parameters(self) -> dict[str, Term]:
+        read = {"src_size": self.src_size, "ignore_src": self.ignore}
+        return super().parameters | {
+            "chunk_bytes": self.chunk, **{name: term for name, term in read.items() if term is not None}
+        }  # fmt: skip
+
+    def mentions(self) -> Iterator[str]:
+        yield from super().mentions()
+        for term in (self.src_size, self.ignore):
+            if term is not None:
+                yield from names(term)
 
 
 @dataclass
@@ -42,21 +83,16 @@ class CopyDraft(CallDraft):
         return Copy(**{**whole.__dict__, "symbols": tuple(s for s in self.symbols if s.name in used)})
 
 
-def generate_copy(choices: Choices) -> Copy:
+def generate(_family: str, c: Choices) -> Copy:
     """The plainest choices give a plain legal copy."""
-    c = choices
     scope = c.among("thread", "warp", "cta", "warpgroup")
     chunk = c.among(16, 16, 8, 4)
     bits = c.among(*(b for b in (32, 16, 8, 64, 128) if b <= 8 * chunk))
-    sizes = {
-        "thread": (1, 32, 33, 64, 7, 128), "warp": (32, 64, 128, 8), "cta": (64, 32, 96, 128, 256, 8), "warpgroup": (128, 256),
-    }  # fmt: skip
-    block: tuple[int, ...] = (c.among(*sizes[scope]),)
+    block: tuple[int, ...] = (c.among(*BLOCKS[scope]),)
     draft = CopyDraft(c, "cp.async", "shared", bits, chunk * 8 // bits, scope, block)
     draft.chunk, draft.operator = chunk, c.among("cg", "ca") if chunk == 16 else "ca"
     slabs = launch_of(draft)
-    repeats = [c.between(1, 3) for _ in range(c.among(1, 0, 2))]
-    outer = [*((n, len(t)) for n, t in slabs.items()), *((f"repeat{d}", n) for d, n in enumerate(repeats))]
+    outer = outer_of(draft, slabs)
     draft.memory = memory_of(draft, outer, [("element", draft.count)])
     draft.memory.name = "SM"
     draft.space = "global"
@@ -67,11 +103,7 @@ def generate_copy(choices: Choices) -> Copy:
             ("<", "lane", 7), ("<", "tx", draft.symbol(1, 9)), ("==", ("%", draft.symbol(0, 5), 2), 0)
         )
     _amount(draft)
-    if len(draft.symbols) > 1 and c.chance(30):
-        one, two = draft.symbols[0].name, draft.symbols[1].name
-        draft.assume = c.among(("<", one, two), ("<", ("+", one, two), 4), ("==", ("%", one, 2), 0))
-    if any(s.uniform != "grid" for s in draft.symbols):
-        draft.assume = None
+    relate(draft)
     if c.chance(45):
         for _ in range(c.among(1, 1, 2)):
             _mutate(draft)
@@ -84,7 +116,8 @@ def _amount(draft: CopyDraft) -> None:
     kind = c.below(10)
     if kind == 5:
         few: tuple[Term, ...] = (
-            chunk, 0, 1, chunk // 2, draft.symbol(0, chunk, 4), ("%", "lane", chunk + 1), ("min", "tx", chunk), chunk - 1,
+            chunk, 0, 1, chunk // 2, draft.symbol(0, chunk, 4), ("%", "lane", chunk + 1), ("min", "tx", chunk),
+            chunk - 1,
         )  # fmt: skip
         draft.src_size = c.among(*few)
     elif kind == 6:
@@ -148,6 +181,28 @@ def _mutate(draft: CopyDraft) -> None:
 
 CHANGES = tuple(change for change in mutate.CHANGES if change not in mutate.OF_REGISTERS)
 """What happens to registers happens to no copy."""
+
+
+def misfits(call: Copy) -> list[str]:
+    """Demands on size, state space, width and shape of a ``cp.async``."""
+    found = []
+    if call.chunk not in ((16,) if call.operator == "cg" else (4, 8, 16)):
+        found.append("chunk-bytes")
+    destination, source = call.memory, call.source
+    if destination.space != "shared" or source.space != "global":
+        found.append("space")
+    width = destination.view_bits
+    if call.chunk * 8 % width:
+        return [*found, "width"]
+    if source.view_bits != width:
+        found.append("width")
+    suffix, prefix = (call.chunk * 8 // width,), len(call.group_axes)
+    shapes = [operand.view_shape for operand in call.operands]
+    if any(len(shape) < prefix + 1 or shape[-1:] != suffix for shape in shapes):
+        found.append("shape")
+    if shapes[0][:-1] != shapes[1][:-1]:
+        found.append("shape")
+    return found
 
 
 class CopyJudgement(Judgement):
@@ -227,7 +282,9 @@ class CopyReplay(Replay):
 
     def _apart(self, operand: Operand, told: Told) -> str | None:
         def apart(offset: int, point: Any) -> bool:
-            return offset != self._offset(operand, point, (0,)) + point.element[0] * (self.call.bits // 8)
+            return bool(
+                offset != self._offset(operand, point, (0,)) + point.element[0] * (self.call.bits // 8)
+            )
 
         return self._access(operand, told, apart)
 
@@ -277,3 +334,6 @@ class CopyReplay(Replay):
 def _end(operand: Operand) -> int:
     """Where the storage ends, in bytes; one that is made for its tensor has no end to speak of."""
     return 1 << 62 if operand.backing is None else operand.backing.elements * operand.bits // 8
+
+
+fuzzed(FuzzFamily(("cp.async",), generate, misfits, CopyJudgement, CopyReplay))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import tileproof as tp
-from tests.oracle.description import Call, Copy, Operand, Region
-from tests.oracle.terms import Term
+from tileproof.fuzz.oracle.description import Call, Operand, Region
+from tileproof.fuzz.oracle.terms import Term
 from tileproof.layouts.axes import axis
 from tileproof.layouts.index import as_relation, conjunction, disjunction
 from tileproof.layouts.layout import R, S, TileLayout
@@ -89,13 +89,7 @@ def checked(call: Call, **keywords: Any) -> tp.Report:
         for s in call.symbols
     }
     operands = [view(o, symbols) for o in call.operands]
-    if call.pred is not None:
-        keywords["pred"] = built(call.pred, symbols)
-    if isinstance(call, Copy):
-        keywords["chunk_bytes"] = call.chunk
-        for name, term in (("src_size", call.src_size), ("ignore_src", call.ignore)):
-            if term is not None:
-                keywords[name] = built(term, symbols)
+    keywords |= {name: built(term, symbols) for name, term in call.parameters.items()}
     return tp.check(
         call.opcode,
         *operands,

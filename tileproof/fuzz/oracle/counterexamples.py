@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from tests.oracle.description import Call, Operand, Symbol
-from tests.oracle.places import place, starts
-from tests.oracle.terms import value
-from tests.oracle.threads import numbers, owners
-from tests.oracle.views import torn
+from tileproof.fuzz.oracle.description import Call, Operand, Symbol
+from tileproof.fuzz.oracle.places import place, starts
+from tileproof.fuzz.oracle.terms import value
+from tileproof.fuzz.oracle.threads import numbers, owners
+from tileproof.fuzz.oracle.views import torn
 
 Values = Mapping[str, int]
 
@@ -299,7 +299,8 @@ class Replay:
                 self._point(told), lane=lane, known={**symbols, **numbers(self.call.block, told.warp or 0, lane)}
             )
             for lane, symbols in (
-                (told.threads.get("lane", 0), self._symbols(told)), (told.threads.get("lane'", 0), self._symbols(told, "'")),
+                (told.threads.get("lane", 0), self._symbols(told)),
+                (told.threads.get("lane'", 0), self._symbols(told, "'")),
             )
         )  # fmt: skip
         if not all(self._active(p.known, p.warp, p.lane) for p in (one, two)):

@@ -1,37 +1,32 @@
-"""Calls made up at random: a legal one first, then, half of the time, something is changed."""
+"""Operands made up at random: what a legal call needs first, which :mod:`~tileproof.fuzz.generate.mutate` may then
+change.
+"""
 
 from __future__ import annotations
 
 from itertools import product
 
-from tests.oracle.choices import Choices
-from tests.oracle.description import Backing, Call, Factor, Swizzle
-from tests.oracle.drafts import CallDraft, Dim, OperandDraft
-from tests.oracle.mutate import mutate
-from tests.oracle.terms import Term, value
-from tests.oracle.threads import numbers
+from tileproof.fuzz.generate.drafts import CallDraft, Dim, OperandDraft
+from tileproof.fuzz.generate.mutate import CHANGES
+from tileproof.fuzz.oracle.description import Backing, Call, Factor, Swizzle
+from tileproof.fuzz.oracle.terms import Term, value
+from tileproof.fuzz.oracle.threads import numbers
 
-FAMILIES = ("ld", "st", "ldmatrix", "stmatrix", "cp.async")
+Slabs = dict[str, list[int]]
+"""For each group axis the threads that it names, in order."""
 
-_ACCESSES = (
-    (32, 4), (32, 2), (32, 1), (16, 4), (16, 2), (16, 1), (8, 4), (8, 2), (8, 1), (64, 2), (64, 1), (128, 1), (32, 8), (64, 4),
-)  # fmt: skip
+BLOCKS = {
+    "thread": (1, 32, 33, 64, 7, 128), "warp": (32, 64, 128, 8), "cta": (64, 32, 96, 128, 256, 8),
+    "warpgroup": (128, 256),
+}  # fmt: skip
+"""Threads of a block that executes at a scope."""
 
 
-def generate(family: str, choices: Choices) -> Call:
-    """A call of ``family`` in :data:`FAMILIES`; the plainest choices give a plain legal one."""
-    if family == "cp.async":
-        from tests.oracle.copies import generate_copy
-
-        return generate_copy(choices)
-    draft = _opcode(family, choices)
+def between_memory_and_registers(draft: CallDraft, inner: list[tuple[str, int]]) -> Call:
+    """Give a draft that knows its opcode and launch both operands, whose last dimensions are ``inner``."""
+    choices = draft.choices
     slabs = launch_of(draft)
-    repeats = [choices.between(1, 3) for _ in range(choices.among(1, 0, 2))]
-    group = [(name, len(threads)) for name, threads in slabs.items()]
-    inner = (
-        [("matrix", draft.count), ("row", 8), ("word", 4)] if draft.collective else [("word", draft.count)]
-    )
-    outer = [*group, *((f"repeat{d}", n) for d, n in enumerate(repeats))]
+    outer = outer_of(draft, slabs)
     draft.registers = _registers(draft, slabs, outer, inner)
     draft.memory = memory_of(draft, outer, inner)
     if choices.chance(8) and not draft.collective:
@@ -39,43 +34,32 @@ def generate(family: str, choices: Choices) -> Call:
             ("<", "lane", 7), ("==", ("%", draft.symbol(0, 5), 2), 0), ("<", "tx", draft.symbol(1, 9)),
             ("<", draft.symbol(0, 3, uniform="thread"), 2),
         )  # fmt: skip
-    if len(draft.symbols) > 1 and choices.chance(30):
-        one, two = draft.symbols[0].name, draft.symbols[1].name
-        draft.assume = choices.among(("<", one, two), ("<", ("+", one, two), 4), ("==", ("%", one, 2), 0))
-    if any(s.uniform != "grid" for s in draft.symbols):
-        draft.assume = None
+    relate(draft)
     if choices.chance(55):
         for _ in range(choices.among(1, 1, 2)):
-            mutate(draft)
+            choices.among(*CHANGES)(draft)
     return draft.finished()
 
 
-def _opcode(family: str, c: Choices) -> CallDraft:
-    if family in ("ldmatrix", "stmatrix"):
-        scope = c.among("warp", "cta", "warpgroup")
-        blocks = {"warp": (32, 64, 128), "cta": (32, 64, 96, 256), "warpgroup": (128, 256)}[scope]
-        space = c.among("shared", "shared", "shared::cta")
-        return CallDraft(
-            c, family, space, 32, c.among(4, 2, 1), scope, (c.among(*blocks),), trans=c.chance(25)
-        )
-    scope = c.among("thread", "warp", "cta", "warpgroup")
-    bits, count = c.among(*_ACCESSES)
-    spaces = ["global", "shared", "global", "local", "shared::cta", *(["const"] if family == "ld" else [])]
-    space = "global" if bits * count == 256 else c.among(*spaces)
-    sizes = {
-        "thread": (1, 32, 33, 64, 7, 128), "warp": (32, 64, 128, 8), "cta": (64, 32, 96, 128, 256, 8), "warpgroup": (128, 256),
-    }  # fmt: skip
-    block: tuple[int, ...] = (c.among(*sizes[scope]),)
-    if block[0] in (32, 64, 128) and c.chance(10):
-        block = c.among((block[0] // 4, 4), (block[0] // 8, 2, 4), (block[0] // 2, 2))
-    return CallDraft(c, family, space, bits, count, scope, block)
+def outer_of(draft: CallDraft, slabs: Slabs) -> list[tuple[str, int]]:
+    """Group dimensions, then none to two of repeats."""
+    c = draft.choices
+    repeats = [c.between(1, 3) for _ in range(c.among(1, 0, 2))]
+    return [*((n, len(t)) for n, t in slabs.items()), *((f"repeat{d}", n) for d, n in enumerate(repeats))]
 
 
-Slabs = dict[str, list[int]]
-"""For each group axis the threads that it names, in order."""
+def relate(draft: CallDraft) -> None:
+    """Sometimes assume something of two symbols."""
+    c = draft.choices
+    if len(draft.symbols) > 1 and c.chance(30):
+        one, two = draft.symbols[0].name, draft.symbols[1].name
+        draft.assume = c.among(("<", one, two), ("<", ("+", one, two), 4), ("==", ("%", one, 2), 0))
+    if any(s.uniform != "grid" for s in draft.symbols):
+        draft.assume = None
 
 
 def launch_of(draft: CallDraft) -> Slabs:
+    """Sometimes a guard; the threads that the group then names."""
     c = draft.choices
     if c.chance(30):
         draft.guard = guard(draft)
@@ -87,7 +71,8 @@ def guard(draft: CallDraft) -> Term:
     c = draft.choices
     warp = "wid_in_wg" if draft.scope == "warpgroup" else "warp"
     lanes: tuple[Term, ...] = (
-        ("<", "lane", c.among(16, 8, 1, 31)), (">=", "lane", c.among(16, 4)), ("==", ("%", "lane", c.among(2, 4)), c.below(2)),
+        ("<", "lane", c.among(16, 8, 1, 31)), (">=", "lane", c.among(16, 4)), ("==", ("%", "lane", c.among(2, 4)),
+         c.below(2)),
         ("==", "lane", c.among(0, 5)), ("<", "lane", draft.symbol(0, 3) if c.chance(30) else 12),
         ("==", ("//", "lane", 8), c.below(4)), ("<", ("%", "lane", 4), 2),
     )  # fmt: skip
@@ -136,6 +121,7 @@ def slabs_of(draft: CallDraft) -> Slabs:
 
 
 def draft_group_axes(draft: CallDraft) -> tuple[str, ...]:
+    """As :attr:`Call.group_axes`, before there is a call."""
     warps = ("warp",) if draft.scope in ("warpgroup", "cta") else ()
     lanes = ("lane",) if draft.scope != "thread" and not draft.collective else ()
     return (*warps, *lanes)
@@ -250,6 +236,7 @@ def _bind(
 
 
 def memory_of(draft: CallDraft, outer: list[tuple[str, int]], inner: list[tuple[str, int]]) -> OperandDraft:
+    """A legal memory operand: gaps, parts of longer dimensions, stages, swizzles, storage of its own or not."""
     c = draft.choices
     dims = [Dim(name, extent, [], extent) for name, extent in (*outer, *inner)]
     width = draft.bits
@@ -264,7 +251,7 @@ def memory_of(draft: CallDraft, outer: list[tuple[str, int]], inner: list[tuple[
     access = 16 if draft.collective else draft.count * draft.bits // 8
     made.align = access * c.among(1, 2, 16 if access <= 16 else 1)
     word.size = row
-    hidden = _hidden(draft, dims, outer)
+    hidden = _hidden(draft, dims)
     for dim in dims[:-1]:
         if not dim.hidden and c.chance(12):
             # A part of a longer dimension.
@@ -307,7 +294,7 @@ def memory_of(draft: CallDraft, outer: list[tuple[str, int]], inner: list[tuple[
     return made
 
 
-def _hidden(draft: CallDraft, dims: list[Dim], outer: list[tuple[str, int]]) -> list[Dim]:
+def _hidden(draft: CallDraft, dims: list[Dim]) -> list[Dim]:
     """Dimensions that are indexed away: what tells the executing units apart, and a stage."""
     c = draft.choices
     added: list[Dim] = []
@@ -330,7 +317,8 @@ def _hidden(draft: CallDraft, dims: list[Dim], outer: list[tuple[str, int]]) -> 
 
 def _along_rows(draft: CallDraft, word: Dim, row: int) -> int:
     """Make the words of an access contiguous. Returns what the strides of other dimensions are multiples of."""
-    assert isinstance(word.size, int)
+    if not isinstance(word.size, int):
+        raise TypeError(f"the words of an access are as many as a number says, not {word.size!r}")
     word.factors = [Factor(word.size, 1)]
     if word.size > row and word.size % row == 0 and draft.choices.chance(30):
         # Rows may stand apart although their words do not.

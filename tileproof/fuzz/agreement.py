@@ -6,13 +6,13 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any
 
 import tileproof as tp
-from tests.oracle.as_tileproof import checked
-from tests.oracle.copies import CopyReplay
-from tests.oracle.demands import Outcome, judge
-from tests.oracle.description import Call, Copy
-from tests.oracle.replay import Replay, Told
-from tests.oracle.views import begins_early, torn
 from tileproof.errors import AssumptionError, LayoutError
+from tileproof.fuzz.build import checked
+from tileproof.fuzz.families import family_of, judge
+from tileproof.fuzz.oracle.counterexamples import Told
+from tileproof.fuzz.oracle.demands import Outcome
+from tileproof.fuzz.oracle.description import Call
+from tileproof.fuzz.oracle.views import begins_early, torn
 from tileproof.proofs.verdict import Counterexample, Finding, Verdict
 
 PARTICIPATION = {"converged", "covered", "owned"}
@@ -122,7 +122,7 @@ def _hazards(outcome: Outcome, report: tp.Report, *, strict: bool) -> list[str]:
 
 
 def _replays(call: Call, misled: bool, report: tp.Report) -> list[str]:
-    replay = (CopyReplay if isinstance(call, Copy) else Replay)(call, participates=not misled)
+    replay = family_of(call).replay(call, participates=not misled)
     faults = []
     # Whom a mistaken group pairs up is nobody's business.
     hazards = () if misled else report.hazards

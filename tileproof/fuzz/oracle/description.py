@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from tests.oracle.terms import Term, names
+from tileproof.fuzz.oracle.terms import Term, names
 
 
 @dataclass(frozen=True)
@@ -189,6 +189,11 @@ class Call:
         vector = "" if self.count == 1 else f".v{self.count}"
         return f"{self.family}.{self.space}{vector}.b{self.bits}"
 
+    @property
+    def parameters(self) -> dict[str, Term]:
+        """Keywords of ``tileproof.check`` beside those of the launch."""
+        return {} if self.pred is None else {"pred": self.pred}
+
     def mentions(self) -> Iterator[str]:
         """Every name that a term of the call mentions, as often as it stands there."""
         for term in (self.guard, self.assume, self.pred):
@@ -196,38 +201,6 @@ class Call:
                 yield from names(term)
         for operand in self.operands:
             yield from operand_names(operand)
-
-
-@dataclass(frozen=True)
-class Copy(Call):
-    """``cp.async``. ``memory`` is the destination; the source stands where other calls have registers.
-
-    ``bits`` and ``count`` are those of an element of the destination and of a chunk. ``src_size`` is a term,
-    ``ignore`` a truth term.
-    """
-
-    chunk: int = 16
-    operator: str = "cg"
-    src_size: Term | None = None
-    ignore: Term | None = None
-
-    @property
-    def source(self) -> Operand:
-        return self.registers
-
-    @property
-    def element_names(self) -> tuple[str, ...]:
-        return ("element",)
-
-    @property
-    def opcode(self) -> str:
-        return f"cp.async.{self.operator}.{self.space}.global"
-
-    def mentions(self) -> Iterator[str]:
-        yield from super().mentions()
-        for term in (self.src_size, self.ignore):
-            if term is not None:
-                yield from names(term)
 
 
 def operand_names(operand: Operand, *, regions: bool = True) -> Iterator[str]:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle.description import Call, Copy, Operand, operand_names
-from tests.oracle.grid import along, symbol_grid
-from tests.oracle.places import starts, tensor_place
-from tests.oracle.threads import numbers, warps
+from tileproof.fuzz.oracle.description import Call, Operand, operand_names
+from tileproof.fuzz.oracle.grid import along, symbol_grid
+from tileproof.fuzz.oracle.places import starts, tensor_place
+from tileproof.fuzz.oracle.threads import numbers, warps
 
 
 def misfits(call: Call) -> list[str]:
@@ -35,28 +35,6 @@ def misfits(call: Call) -> list[str]:
         named = {f.axis for f in registers.factors if f.extent != 1} | {f.axis for f in registers.replicas}
         if (named | {axis for _, axis in registers.offsets}) - {"m"}:
             found.append("owned")
-    return found
-
-
-def copy_misfits(call: Copy) -> list[str]:
-    """Demands on size, state space, width and shape of a ``cp.async``."""
-    found = []
-    if call.chunk not in ((16,) if call.operator == "cg" else (4, 8, 16)):
-        found.append("chunk-bytes")
-    destination, source = call.memory, call.source
-    if destination.space != "shared" or source.space != "global":
-        found.append("space")
-    width = destination.view_bits
-    if call.chunk * 8 % width:
-        return [*found, "width"]
-    if source.view_bits != width:
-        found.append("width")
-    suffix, prefix = (call.chunk * 8 // width,), len(call.group_axes)
-    shapes = [operand.view_shape for operand in call.operands]
-    if any(len(shape) < prefix + 1 or shape[-1:] != suffix for shape in shapes):
-        found.append("shape")
-    if shapes[0][:-1] != shapes[1][:-1]:
-        found.append("shape")
     return found
 
 

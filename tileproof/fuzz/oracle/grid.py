@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle.description import Call
+from tileproof.fuzz.oracle.description import Call
 
 
 def along(values: Any, axis: int, ndim: int) -> Any:

@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tests.oracle.description import Backing, Factor, Swizzle
-from tests.oracle.drafts import CallDraft, Dim, OperandDraft
-
-
-def mutate(draft: CallDraft) -> None:
-    """Apply one of :data:`CHANGES`."""
-    draft.choices.among(*CHANGES)(draft)
+from tileproof.fuzz.generate.drafts import CallDraft, Dim, OperandDraft
+from tileproof.fuzz.oracle.description import Backing, Factor, Swizzle
 
 
 def _restride(dim: Dim, position: int, stride: object) -> None:
@@ -135,7 +130,7 @@ def _owner(draft: CallDraft) -> None:
 
 
 def _guard(draft: CallDraft) -> None:
-    from tests.oracle.generate import guard
+    from tileproof.fuzz.generate.tensors import guard
 
     draft.guard = guard(draft)
 

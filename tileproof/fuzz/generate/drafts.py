@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import prod
 
-from tests.oracle.choices import Choices
-from tests.oracle.description import Backing, Call, Factor, Operand, Region, Swizzle, Symbol
-from tests.oracle.terms import Term, names
+from tileproof.fuzz.generate.choices import Choices
+from tileproof.fuzz.oracle.description import Backing, Call, Factor, Operand, Region, Swizzle, Symbol
+from tileproof.fuzz.oracle.terms import Term, names
 
 MOST_VALUES = 64
 """Combinations of symbol values in one call."""

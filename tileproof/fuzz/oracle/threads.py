@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle.description import Call
+from tileproof.fuzz.oracle.description import Call
 
 
 def numbers(block: tuple[int, ...], warp: Any, lane: Any) -> dict[str, Any]:
@@ -34,6 +34,7 @@ def numbers(block: tuple[int, ...], warp: Any, lane: Any) -> dict[str, Any]:
 
 
 def warps(threads: int) -> int:
+    """Warps of a block of so many threads; the last may be incomplete."""
     return -(-threads // 32)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from tests.oracle.choices import Choices
-from tests.oracle.description import Call
-from tests.oracle.generate import generate
+from tileproof.fuzz.families import generate
+from tileproof.fuzz.generate.choices import Choices
+from tileproof.fuzz.oracle.description import Call
 
 
 @st.composite
 def calls(draw: st.DrawFn, family: str) -> Call:
-    """Calls of ``ld``, ``st``, ``ldmatrix`` or ``stmatrix``."""
+    """Calls of an instruction of :func:`tileproof.fuzz.families.mnemonics`."""
     return generate(family, Choices(lambda n: draw(st.integers(0, n - 1))))

@@ -1,4 +1,4 @@
-"""Every demand of the four families, decided by evaluating it at every point.
+"""Every demand of an access to memory, decided by evaluating it at every point.
 
 Sources: PTX ISA 9.7.9.8 (ld), 9.7.9.11 (st), 9.7.14.5.15 (ldmatrix), 9.7.14.5.16 (stmatrix), 6.4.1
 (alignment); contract reference, "Group, repeat, and atom axes", "128-bit global load", "Memory and register
@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle.conflicts import collides, crosses
-from tests.oracle.description import Call, Copy, Operand
-from tests.oracle.grid import along, symbol_grid
-from tests.oracle.places import Place, place, starts
-from tests.oracle.terms import value
-from tests.oracle.threads import Participation, numbers, owners, participation, warps
-from tests.oracle.views import copy_misfits, misfits, torn
+from tileproof.fuzz.oracle.conflicts import collides, crosses
+from tileproof.fuzz.oracle.description import Call, Operand
+from tileproof.fuzz.oracle.grid import along, symbol_grid
+from tileproof.fuzz.oracle.places import Place, place, starts
+from tileproof.fuzz.oracle.terms import value
+from tileproof.fuzz.oracle.threads import Participation, numbers, owners, participation, warps
+from tileproof.fuzz.oracle.views import torn
 
 RESIDUES = 256
 """Base addresses are told apart modulo this many bytes; no access demands more."""
@@ -49,21 +49,6 @@ class Outcome:
     unreachable: bool = False
     structural: bool = False
     scattered: bool = False
-
-
-def judge(call: Call) -> Outcome:
-    """The demands of ``call`` that fail somewhere."""
-    for operand in call.operands:
-        if not operand.buildable:
-            return Outcome(unbuildable=f"{operand.name}: the steps of the view do not fit together")
-    unfit = copy_misfits(call) if isinstance(call, Copy) else misfits(call)
-    if unfit:
-        return Outcome(failing={name: {} for name in unfit}, structural=True)
-    if isinstance(call, Copy):
-        from tests.oracle.copies import CopyJudgement
-
-        return CopyJudgement(call).outcome()
-    return Judgement(call).outcome()
 
 
 class Judgement:

@@ -1,0 +1,1 @@
+"""Random views, and what brute force, the simulator and GPUs say of them."""

@@ -1,0 +1,1 @@
+"""What campaigns know of each family; every module here is one."""

@@ -1,0 +1,1 @@
+"""Calls made up from sequences of choices."""

@@ -1,0 +1,70 @@
+"""What a campaign is made of: chunks of numbered views, and one row for each view looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tileproof.fuzz.generate.choices import Choices
+
+STRIDE = 1 << 40
+"""Campaigns of different seeds share no view."""
+
+
+@dataclass(frozen=True, order=True)
+class Chunk:
+    """Views ``first`` to ``first + views - 1`` of a family; each follows from family, seed and number alone."""
+
+    family: str
+    seed: int
+    first: int
+    views: int
+
+    @property
+    def numbers(self) -> range:
+        return range(self.first, self.first + self.views)
+
+
+def choices_of(seed: int, number: int) -> Choices:
+    """The choices from which view ``number`` of a campaign is made."""
+    return Choices.seeded(seed * STRIDE + number)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One view.
+
+    ``verdict`` is the library's word, or ``refused`` (there is no such view) or ``unreachable``. ``refuted``,
+    ``hazards`` and ``undecided`` are obligations. ``executed`` says what was run: ``emitted`` code of a
+    proof, ``addresses`` of a refused view, or nothing, an empty text. ``result`` is ``agreed``, ``differs``
+    (memory or registers are not what the layout says) or ``trapped: ...``. ``faults`` are disagreements; a
+    view with none is in order. ``milliseconds`` maps a stage to its time.
+    """
+
+    family: str
+    seed: int
+    number: int
+    opcode: str
+    scope: str
+    verdict: str
+    refuted: tuple[str, ...] = ()
+    hazards: tuple[str, ...] = ()
+    undecided: tuple[str, ...] = ()
+    executed: str = ""
+    result: str = ""
+    faults: tuple[str, ...] = ()
+    milliseconds: Mapping[str, float] = field(default_factory=dict)
+    device: str = ""
+
+
+class Runner(Protocol):
+    """Looks at views, in as many processes as it likes. Results do not depend on how many, nor on the order."""
+
+    def run(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, list[Row]]]:
+        """Each chunk with its rows, as soon as it is finished, in any order."""
+        ...
+
+    def close(self) -> None:
+        """Give back processes and devices."""
+        ...
