@@ -293,7 +293,7 @@ class _Addresses:
         constant, terms = self.form.at(point)
         runtime = self._runtime(terms, point)
         if runtime is not None:
-            return self._shared(runtime, constant)
+            return self._shared(runtime, terms, constant)
         specific = substitute(self.offset, self._replacement(point))
         if self._keeps_value(specific, point):
             return Address(self.storage, specific, 0, self.bits)
@@ -332,21 +332,25 @@ class _Addresses:
             self._fixed = found
         return found
 
-    def _shared(self, runtime: Index, constant: int) -> Address:
+    def _shared(self, runtime: Index, terms: Mapping[Index, int], constant: int) -> Address:
         """Divide into what is computed and a displacement, so that repeats share what is computed.
 
         Where that alone may be negative or may not fit in 32 bits, it is taken at the first repeat, whose
         offset is known to be in place.
         """
-        start, node = self._anchors.get(runtime.uid) or (None, runtime)
-        if start is None:
-            start = 0 if self._stands_alone(runtime) else constant
-            node = runtime + start
-        if not -(1 << 31) <= constant - start < 1 << 31:
-            start = constant  # a displacement is a signed 32-bit number (PTX ISA 6.4.1)
-            node = runtime + start
-        self._anchors[runtime.uid] = start, node
+        anchor = self._anchors.get(runtime.uid)
+        if anchor is None:
+            anchor = self._anchored(terms, 0 if self._stands_alone(runtime) else constant)
+        if not -(1 << 31) <= constant - anchor[0] < 1 << 31:
+            anchor = self._anchored(
+                terms, constant
+            )  # a displacement is a signed 32-bit number (PTX ISA 6.4.1)
+        self._anchors[runtime.uid] = anchor
+        start, node = anchor
         return Address(self.storage, node, constant - start, self.bits)
+
+    def _anchored(self, terms: Mapping[Index, int], start: int) -> tuple[int, Index]:
+        return start, _factored(terms, start)
 
     def _stands_alone(self, runtime: Index) -> bool:
         if self.storage.space in ("shared", "local"):
@@ -355,13 +359,18 @@ class _Addresses:
         return self.bits == 64 or narrow(runtime)
 
 
-def _factored(terms: Mapping[Index, int]) -> Index:
-    """The sum of the terms with their common factor outside, where one multiplication does for all."""
+def _factored(terms: Mapping[Index, int], constant: int = 0) -> Index:
+    """The sum with the terms' common factor outside, where one multiplication does for all.
+
+    The constant goes inside if it has that factor: ``(127 - t) * 16`` takes one instruction less than a negation, a
+    shift and a sum for ``-t * 16 + 2032``.
+    """
     common = gcd(*terms.values()) if terms else 1
-    total = const(0)
+    inside, outside = (constant // common, 0) if constant % common == 0 else (0, constant)
+    total = const(inside)
     for atom, factor in terms.items():
         total = total + atom * (factor // common)
-    return total * common
+    return total * common + outside
 
 
 def _predicate(call: Call) -> Relation | None:
