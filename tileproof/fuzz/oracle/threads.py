@@ -99,7 +99,9 @@ def participation(call: Call, active: Any, extents: tuple[int, ...]) -> Particip
 
 def _uneven(rows: Any) -> bool:
     """Whether the true places of some row are not evenly spaced."""
-    return any(len(set(np.diff(np.flatnonzero(row)).tolist())) > 1 for row in np.unique(rows, axis=0))
+    different = {row.tobytes() for row in rows}
+    places = (np.flatnonzero(np.frombuffer(row, bool)) for row in different)
+    return any(len(set(np.diff(place).tolist())) > 1 for place in places)
 
 
 def owners(
