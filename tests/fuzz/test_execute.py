@@ -212,6 +212,14 @@ def test_what_two_threads_store_to_one_place_is_left_open() -> None:
     assert int((~wanted.told).sum()) == 4
 
 
+def test_zeros_and_data_that_meet_are_left_open() -> None:
+    """Two warpgroups copy to one place; what the one fills with zeros the other reads."""
+    view = look("cp.async", 1, 741)
+    assert view.expected is not None
+    assert view.undefined
+    assert not view.expected.told.all()
+
+
 def test_writing_to_the_tagged_memory_is_a_trap() -> None:
     _, made, wanted = prepared(LANES)
     text = made.text.replace("bar.sync 0;", "").replace("ret;", "st.global.b32 [$ocean], $t;\nret;")

@@ -104,8 +104,10 @@ class Declarations:
         self.files[made.storage] = file
         return file
 
-    def register_bits(self, name: str) -> int | None:
-        """The bits of the PTX register of a slot, None for any other name."""
+    def bits(self, name: str) -> int | None:
+        """The bits of the PTX register of a slot, 0 for a variable, None for any other name."""
+        if any(name == variable.name for variable in self.variables):
+            return 0
         for file in self.files.values():
             prefix = f"{names.register(file.tensor.name)}_"
             number = name.removeprefix(prefix)

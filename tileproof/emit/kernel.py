@@ -76,7 +76,7 @@ class Kernel:
         self._launch = Launch.of(block, cluster)
         self._ptx_version = ptx_version
         self._blocks = Blocks()
-        self._raw = RawReader(self._declared.register_bits)
+        self._raw = RawReader(self._declared.bits)
 
     # Declarations.
 

@@ -9,17 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from tileproof.contracts.special import find
 from tileproof.errors import EmissionError
 
 IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_$]*|_[A-Za-z0-9_$]+")
 
-TAKEN = re.compile(
-    r"(r|rs|rd|p)\d+"  # temporaries
-    r"|tid|ntid|laneid|warpid|nwarpid|ctaid|nctaid|smid|nsmid|gridid|is_explicit_cluster"
-    r"|clusterid|nclusterid|cluster_(ctaid|nctaid|ctarank|nctarank)|lanemask_(eq|le|lt|ge|gt)"
-    r"|clock|clock_hi|clock64|pm\d|pm\d_64|envreg\d+|globaltimer(_lo|_hi)?|current_graph_exec"
-    r"|reserved_smem_offset\w*|(total|aggr|dynamic)_smem_size"
-)
+TEMPORARY = re.compile(r"(r|rs|rd|p)\d+")
 
 
 def identifier(name: str) -> str:
@@ -33,7 +28,9 @@ def identifier(name: str) -> str:
 
 def register(name: str) -> str:
     """The register that holds a symbol, a loop counter or a base address."""
-    return f"%{identifier(name)}{'_' if TAKEN.fullmatch(name) else ''}"
+    plain = f"%{identifier(name)}"
+    taken = TEMPORARY.fullmatch(name) is not None or find(plain) is not None
+    return f"{plain}_" if taken else plain
 
 
 def slot(name: str, number: int) -> str:

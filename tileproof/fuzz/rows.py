@@ -59,6 +59,22 @@ class Row:
     device: str = ""
 
 
+@dataclass(frozen=True, order=True)
+class Tally:
+    """How many views had one verdict, where there are too many for a row each.
+
+    ``refuted`` are the demands that fail, in alphabetical order. ``executed`` is as in :class:`Row`, or ``map``
+    for views that were held against a recorded map.
+    """
+
+    family: str
+    opcode: str
+    verdict: str
+    refuted: tuple[str, ...]
+    views: int
+    executed: str = ""
+
+
 class Runner(Protocol):
     """Looks at views, in as many processes as it likes. Results do not depend on how many, nor on the order."""
 

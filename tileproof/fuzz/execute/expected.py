@@ -31,12 +31,14 @@ def expected(frame: Frame) -> Expected:
         if part.read and part.written:
             total = part.size * (frame.call.threads if part.per_thread else 1)
             dump[:, part.dump : part.dump + total] = ocean()[part.ocean : part.ocean + total]
+    before = np.zeros(dump.shape, np.bool_) if len(frame.moves) > 1 else None
     for move in frame.moves:
-        told = _move(frame, move, dump, told)
+        told = _move(frame, move, dump, told, before)
     return Expected(dump, told)
 
 
-def _move(frame: Frame, move: Move, dump: Bytes, told: Any) -> Any:
+def _move(frame: Frame, move: Move, dump: Bytes, told: Any, before: Any) -> Any:
+    """Write what a move leaves. ``before`` marks what other moves wrote; returns what is still ``told``."""
     points, part = frame.points, frame.part(move.target.operand)
     cta = points.axis(points.grid, 0) * frame.dump_bytes
     ends = _bytes(frame, part, move.target, part.dump) + cta
@@ -60,6 +62,10 @@ def _move(frame: Frame, move: Move, dump: Bytes, told: Any) -> Any:
     dump.reshape(-1).view(f"u{unit}")[flat] = np.ravel(values)
     order = np.sort(flat)
     twice = order[1:][order[1:] == order[:-1]]
+    if before is not None:
+        mine = before.reshape(-1, unit)
+        twice = np.concatenate([twice, order[mine[order].any(axis=-1)]])
+        mine[order] = True
     if twice.size:
         told = told.copy()
         told.reshape(-1, unit)[twice] = False
