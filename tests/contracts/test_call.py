@@ -221,7 +221,42 @@ def test_slabs_of_a_block_without_registers() -> None:
 def test_a_guard_that_leaves_threads_at_odds() -> None:
     made = call(memory((3, 4)), scope="warp", active=(laneid < 2) | (laneid == 5))
     made.operand(0, "data", ("global",), (4,), 32)
-    assert made.scattered == ("lane", (0, 1, 5))
+    assert made.scattered == "the guard leaves lane 0, 1, 5"
+
+
+N = tp.symbol("n", 0, 3)
+EVEN = {"lane": (1, 0)}
+PAIRS_OF_LANES = tp.tensor(
+    "R", (8, 4), "b32", "registers", layout=TileLayout(S[(4, 2, 4) : (4 @ laneid, 1 @ laneid, 1)])
+)
+PAIRS = "registers name lane 0, 1, 4, 5, 8, 9, 12, 13"
+
+UNEVEN = [
+    # The registers are wrong, and the guard says who is in the group.
+    (laneid < 8, EVEN, None),
+    (laneid >= 24, {"lane": (1, 24)}, None),
+    (laneid % 4 == 1, {"lane": (4, 1)}, None),
+    ((laneid < 8) & (N < 2), EVEN, None),
+    ((laneid < 8) | (N > 3), EVEN, None),
+    ((laneid < 8) & (warpid <= N), EVEN, None),
+    # Nobody is evenly spaced.
+    (laneid % 4 < 2, EVEN, "the guard leaves lane 0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 20, 21, 24, 25, 28, 29"),
+    ((laneid % 4 < 2) & (N < 2), EVEN, "the guard leaves lane 0, 1, 4, 5"),
+    # The guard says it together with a symbol.
+    ((laneid < 8) | (N > 2), EVEN, PAIRS),
+    (laneid // 8 == N, EVEN, PAIRS),
+    ((laneid % 4 < 2) & (laneid // 8 == N), EVEN, PAIRS),
+    (((laneid % 4 < 2) & (N < 2)) | ((laneid % 4 < 2) & (N >= 2)), EVEN, PAIRS),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("active", "slabs", "scattered"), UNEVEN, ids=lambda x: repr(x)[:40])
+def test_registers_that_name_unevenly_spaced_threads(active: Any, slabs: Any, scattered: str | None) -> None:
+    made = call(PAIRS_OF_LANES, scope="warp", active=active)
+    made.operand(0, "registers", ("registers",), (4,), 32)
+    assert dict(made.slabs) == slabs
+    assert (made.scattered is None) == (scattered is None)
+    assert scattered is None or scattered in str(made.scattered)
 
 
 def test_a_guard_on_symbols_leaves_the_others_to_convergence() -> None:
