@@ -186,6 +186,7 @@ SLABS = [
     ((2, 32), (1 @ wgid, 1 @ laneid), 3 @ wid_in_wg, "cta", {"active": wid_in_wg == 3, "block": 256}, {"warp": (4, 3), "lane": (1, 0)}),
     ((2, 32), (1 @ wgid, 1 @ tid_in_wg), 96 @ tid_in_wg, "cta", {"active": tid_in_wg >= 96, "block": 256}, {"warp": (4, 3), "lane": (1, 0)}),
     ((2, 32), (1 @ wid_in_wg, 1 @ laneid), 2 @ wid_in_wg, "warpgroup", {"active": wid_in_wg >= 2, "block": 256}, {"warp": (1, 2), "lane": (1, 0)}),
+    ((2, 32), (1 @ wid_in_wg, 1 @ laneid), 1 @ wgid, "warpgroup", {"active": (wgid == 1) & (wid_in_wg < 2), "block": 256}, {"warp": (1, 0), "lane": (1, 0)}),
     ((2, 32), (32 @ tid_in_wg, 1 @ tid_in_wg), 64 @ tid_in_wg, "warpgroup", {"active": tid_in_wg >= 64, "block": 256}, {"warp": (1, 2), "lane": (1, 0)}),
     ((2, 32), (1 @ laneid, 1 @ warpid), None, "cta", {"active": tx < 64, "block": 128}, {"warp": (1, 0), "lane": (1, 0)}),
 ]  # fmt: skip
