@@ -230,7 +230,9 @@ EVEN = {"lane": (1, 0)}
 PAIRS_OF_LANES = tp.tensor(
     "R", (8, 4), "b32", "registers", layout=TileLayout(S[(4, 2, 4) : (4 @ laneid, 1 @ laneid, 1)])
 )
-PAIRS = "registers name lane 0, 1, 4, 5, 8, 9, 12, 13"
+PAIRS = (
+    "the guard alone does not say who is in the group, and the registers name lane 0, 1, 4, 5, 8, 9, 12, 13"
+)
 
 UNEVEN = [
     # The registers are wrong, and the guard says who is in the group.
@@ -242,7 +244,7 @@ UNEVEN = [
     ((laneid < 8) & (warpid <= N), EVEN, None),
     # Nobody is evenly spaced.
     (laneid % 4 < 2, EVEN, "the guard leaves lane 0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 20, 21, 24, 25, 28, 29"),
-    ((laneid % 4 < 2) & (N < 2), EVEN, "the guard leaves lane 0, 1, 4, 5"),
+    ((laneid % 4 < 2) & (laneid < 7) & (N < 2), EVEN, "the guard leaves lane 0, 1, 4, 5"),
     # The guard says it together with a symbol.
     ((laneid < 8) | (N > 2), EVEN, PAIRS),
     (laneid // 8 == N, EVEN, PAIRS),
@@ -256,8 +258,34 @@ def test_registers_that_name_unevenly_spaced_threads(active: Any, slabs: Any, sc
     made = call(PAIRS_OF_LANES, scope="warp", active=active)
     made.operand(0, "registers", ("registers",), (4,), 32)
     assert dict(made.slabs) == slabs
-    assert (made.scattered is None) == (scattered is None)
-    assert scattered is None or scattered in str(made.scattered)
+    assert made.scattered == scattered
+
+
+WHOLE = registers((32, 4), (1 @ laneid, 1))
+FOUR_WARPS = registers((4, 32, 4), (1 @ wid_in_wg, 1 @ laneid, 1))
+
+
+@pytest.mark.parametrize(
+    ("view", "scope", "launch", "slabs"),
+    [
+        # Whoever executes owns the registers.
+        (WHOLE[laneid : laneid + 1], "warp", {"active": laneid == 9}, {"lane": (1, 9)}),
+        (WHOLE[laneid : laneid + 1], "warp", {"active": laneid == N}, {"lane": (1, 0)}),
+        # A symbol says who owns them.
+        (WHOLE[N : N + 4], "warp", {"active": laneid // 4 == 2}, {"lane": (1, 8)}),
+        (WHOLE[N : N + 4], "warp", {"active": laneid % 8 == 2}, {"lane": (8, 2)}),
+        (WHOLE[N : N + 1], "warp", {"active": laneid == 9}, {"lane": (1, 9)}),
+        (WHOLE[N : N + 4], "warp", {"active": laneid // 4 == N}, {"lane": (1, 0)}),
+        (FOUR_WARPS[N : N + 1], "warpgroup", {"active": wid_in_wg == 2, "block": 128}, {"warp": (1, 2), "lane": (1, 0)}),
+        (FOUR_WARPS[wid_in_wg : wid_in_wg + 1], "warpgroup", {"active": wid_in_wg == 2, "block": 256}, {"warp": (1, 2), "lane": (1, 0)}),
+    ],
+)  # fmt: skip
+def test_registers_that_other_values_choose(
+    view: ViewOperations, scope: str, launch: Any, slabs: Any
+) -> None:
+    made = call(view, scope=scope, **launch)
+    made.operand(0, "registers", ("registers",), (4,), 32)
+    assert dict(made.slabs) == slabs
 
 
 def test_a_guard_on_symbols_leaves_the_others_to_convergence() -> None:

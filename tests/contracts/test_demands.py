@@ -256,6 +256,13 @@ def test_the_guard_says_who_is_in_a_group_whose_registers_are_wrong(
         assert_told(first_failure(report, "owned"), {"lane": 2, "warp": 0})
 
 
+@pytest.mark.parametrize(("first", "fails"), [(7, {"owned"}), (8, set()), (9, {"owned"})])
+def test_registers_that_a_symbol_chooses(first: int, fails: set[str]) -> None:
+    n = tp.symbol("n", 0, 28)
+    setup = on(registers((32, 4), (1 @ laneid, 1))[n : n + 4], memory((4, 4)), scope="warp")
+    assert failing(check("ld.global.v4.b32", setup, active=laneid // 4 == 2, assume=n == first)) == fails
+
+
 def test_whole_warpgroups_need_no_demand_of_their_own() -> None:
     for block, count in ((128, 1), (256, 1), (160, 2)):
         report = check("ld.global.v4.b32", warps(4, scope="warpgroup", block=block, active=wgid == 0))

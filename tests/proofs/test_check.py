@@ -183,6 +183,8 @@ def test_hazards_stand_beside_the_verdict() -> None:
     assert failing(strict) == {"write-conflict"}
     silent = check("st.global.v4.b32", *pair, hazards="ignore")
     assert (silent.verdict, silent.hazards) == (PROVED, ())
+    wrong = check("st.global.v4.b32", memory((4,), align=8), pair[1], block=1)
+    assert (wrong.verdict, wrong.hazards) == (REFUTED, ())
     fine = check("st.global.v4.b32", *pair, block=1)
     assert (fine.verdict, fine.hazards) == (PROVED, ())
 

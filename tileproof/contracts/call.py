@@ -217,6 +217,8 @@ class Call(Portable):
                         elif self.scope != "warpgroup" and any(v.kind == "thread" for v in leaves(plain)):
                             # The registers say that whoever executes owns them; the guard says who does.
                             proposal[name] = (1, self._first_active(name))
+                        elif name not in self._reached[1]:
+                            proposal |= self._spaced(name, self._reached[0][name], "the guard leaves")
                 return proposal
         found: dict[str, tuple[int, int]] = {}
         for name in self.group_axes:
