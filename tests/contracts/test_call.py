@@ -271,6 +271,8 @@ FOUR_WARPS = registers((4, 32, 4), (1 @ wid_in_wg, 1 @ laneid, 1))
         # Whoever executes owns the registers.
         (WHOLE[laneid : laneid + 1], "warp", {"active": laneid == 9}, {"lane": (1, 9)}),
         (WHOLE[laneid : laneid + 1], "warp", {"active": laneid == N}, {"lane": (1, 0)}),
+        (WHOLE[laneid % 2 : laneid % 2 + 31 : 2], "warp", {"active": laneid % 2 == 1}, {"lane": (2, 1)}),
+        (WHOLE[laneid : laneid + 1], "warp", {"active": (laneid == N) & (laneid > 1)}, {"lane": (1, 2)}),
         # A symbol says who owns them.
         (WHOLE[N : N + 4], "warp", {"active": laneid // 4 == 2}, {"lane": (1, 8)}),
         (WHOLE[N : N + 4], "warp", {"active": laneid % 8 == 2}, {"lane": (8, 2)}),

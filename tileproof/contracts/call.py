@@ -212,13 +212,8 @@ class Call(Portable):
                         step = form.terms.get(variable, 1)
                         if step > 0 and form.constant >= 0 and set(form.terms) <= {variable}:
                             proposal[name] = (step, form.constant)
-                        elif leaves(plain := simplify(named)) == [variable.args[0]]:
-                            proposal |= self._named_unevenly(name, plain, variable.args[0])
-                        elif self.scope != "warpgroup" and any(v.kind == "thread" for v in leaves(plain)):
-                            # The registers say that whoever executes owns them; the guard says who does.
-                            proposal[name] = (1, self._first_active(name))
-                        elif name not in self._reached[1]:
-                            proposal |= self._spaced(name, self._reached[0][name], "the guard leaves")
+                        else:
+                            proposal |= self._otherwise(name, simplify(named), variable.args[0])
                 return proposal
         found: dict[str, tuple[int, int]] = {}
         for name in self.group_axes:
@@ -233,20 +228,25 @@ class Call(Portable):
             return {}
         return {name: (steps.pop() if steps else 1, threads[0])} if threads else {}
 
-    def _named_unevenly(self, name: str, named: Index, variable: Leaf) -> dict[str, tuple[int, int]]:
-        """Step and first where the registers name ``named``, which is no step and first.
+    def _otherwise(self, name: str, named: Index, variable: Leaf) -> dict[str, tuple[int, int]]:
+        """Step and first where the registers name ``named``, which is no step and first: the guard says who is in the
+        group, and ownership whether the registers are theirs.
 
-        The registers may be wrong, which ownership tells once the guard has said who is in the group. A guard that
-        relates these threads to anything but lanes and warps does not say it.
+        A guard that relates these threads to anything but lanes and warps does not say it.
         """
-        threads = tuple(evaluate(named, {variable: g}) for g in range((variable.hi or 0) + 1))
-        if any(a >= b for a, b in pairwise(threads)):
-            return {}
         members, unsure = self._reached
-        if name in unsure or not members[name]:
-            whence = "the guard alone does not say who is in the group, and the registers name"
-            return self._spaced(name, threads, whence)
-        return self._spaced(name, members[name], "the guard leaves")
+        if name not in unsure and members[name]:
+            return self._spaced(name, members[name], "the guard leaves")
+        used = leaves(named)
+        if used == [variable]:
+            threads = tuple(evaluate(named, {variable: g}) for g in range((variable.hi or 0) + 1))
+            if all(a < b for a, b in pairwise(threads)):
+                whence = "the guard alone does not say who is in the group, and the registers name"
+                return self._spaced(name, threads, whence)
+        elif self.scope != "warpgroup" and any(v.kind == "thread" for v in used):
+            # The registers say that whoever executes owns them.
+            return {name: (1, self._first_active(name))}
+        return {}
 
     @cached_property
     def _reached(self) -> tuple[dict[str, tuple[int, ...]], frozenset[str]]:
