@@ -242,9 +242,12 @@ UNEVEN = [
     ((laneid < 8) & (N < 2), EVEN, None),
     ((laneid < 8) | (N > 3), EVEN, None),
     ((laneid < 8) & (warpid <= N), EVEN, None),
+    (((warpid == 0) & (laneid < 8)) | ((warpid == 1) & (laneid < 5)), EVEN, None),
     # Nobody is evenly spaced.
     (laneid % 4 < 2, EVEN, "the guard leaves lane 0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 20, 21, 24, 25, 28, 29"),
     ((laneid % 4 < 2) & (laneid < 7) & (N < 2), EVEN, "the guard leaves lane 0, 1, 4, 5"),
+    # Nobody is there.
+    (laneid * laneid == 2, EVEN, PAIRS),
     # The guard says it together with a symbol.
     ((laneid < 8) | (N > 2), EVEN, PAIRS),
     (laneid // 8 == N, EVEN, PAIRS),
@@ -255,10 +258,21 @@ UNEVEN = [
 
 @pytest.mark.parametrize(("active", "slabs", "scattered"), UNEVEN, ids=lambda x: repr(x)[:40])
 def test_registers_that_name_unevenly_spaced_threads(active: Any, slabs: Any, scattered: str | None) -> None:
-    made = call(PAIRS_OF_LANES, scope="warp", active=active)
+    made = call(PAIRS_OF_LANES, scope="warp", active=active, block=64)
     made.operand(0, "registers", ("registers",), (4,), 32)
     assert dict(made.slabs) == slabs
     assert made.scattered == scattered
+
+
+@pytest.mark.parametrize(("active", "first"), [(laneid // 4 == N, 0), (laneid // 4 == 2, 8)])
+def test_registers_of_lanes_out_of_order(active: Any, first: int) -> None:
+    """They are no group in increasing order, whatever the guard says: ownership tells."""
+    lanes = tp.tensor(
+        "R", (4, 4), "b32", "registers", layout=TileLayout(S[(2, 2, 4) : (1 @ laneid, 4 @ laneid, 1)])
+    )
+    made = call(lanes, scope="warp", active=active)
+    made.operand(0, "registers", ("registers",), (4,), 32)
+    assert (dict(made.slabs), made.scattered) == ({"lane": (1, first)}, None)
 
 
 WHOLE = registers((32, 4), (1 @ laneid, 1))
@@ -280,6 +294,7 @@ FOUR_WARPS = registers((4, 32, 4), (1 @ wid_in_wg, 1 @ laneid, 1))
         (WHOLE[N : N + 4], "warp", {"active": laneid // 4 == N}, {"lane": (1, 0)}),
         (FOUR_WARPS[N : N + 1], "warpgroup", {"active": wid_in_wg == 2, "block": 128}, {"warp": (1, 2), "lane": (1, 0)}),
         (FOUR_WARPS[wid_in_wg : wid_in_wg + 1], "warpgroup", {"active": wid_in_wg == 2, "block": 256}, {"warp": (1, 2), "lane": (1, 0)}),
+        (FOUR_WARPS[wid_in_wg : wid_in_wg + 1], "warpgroup", {"active": (wid_in_wg == N) & (warpid > 3), "block": 256}, EVEN | {"warp": (1, 0)}),
     ],
 )  # fmt: skip
 def test_registers_that_other_values_choose(

@@ -20,7 +20,7 @@ from tileproof.layouts.index import Leaf, Relation, leaf, truth
 from tileproof.layouts.traverse import leaves
 from tileproof.proofs import counterexample
 from tileproof.proofs.counterexample import ORDER, cheap_counterexample, least, ordered
-from tileproof.proofs.discharge import BUDGET, ask, query, restore, settle, untouched
+from tileproof.proofs.discharge import BUDGET, Question, ask, query, restore, settle, untouched
 from tileproof.proofs.verdict import Counterexample
 
 KINDS = ("symbol", "base", "thread", "group", "repeat", "replica", "element")
