@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tileproof.emit import names
-from tileproof.emit.fragment import body, inputs
+from tileproof.emit.fragment import body, inputs, named
 from tileproof.emit.plan import Plan, Slots, plan
 from tileproof.emit.registers import register_type
+from tileproof.emit.scalars import scalar_registers
 from tileproof.fuzz.execute.copies import Copies
 from tileproof.fuzz.execute.entry import Entry
 from tileproof.fuzz.execute.frame import Frame, Part, framed
 from tileproof.fuzz.execute.moves import REGISTERS, executed_family
 from tileproof.fuzz.execute.tags import region
 from tileproof.fuzz.oracle.description import Call
+from tileproof.layouts.dtypes import dtype_bits
 
 if TYPE_CHECKING:
     from tileproof.emit.registers import Register
@@ -27,11 +29,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Fragment:
-    """The emitted code of a proven call: its text, the registers that it reads, and the slots that it names."""
+    """The emitted code of a proven call: its text, the registers that it reads, and the slots that it names.
+
+    ``scalars`` are the registers of typed scalars and their bits, by the names of the scalars.
+    """
 
     text: str
     inputs: dict[Leaf, Register]
     slots: dict[str, dict[int, None]]
+    scalars: dict[str, tuple[str, int]]
 
     @classmethod
     def of(cls, report: Report) -> Fragment:
@@ -40,7 +46,7 @@ class Fragment:
         registers = inputs(planned)
         code = body(planned, registers)
         text = "\n".join(["{", *code.declarations(), *code.lines, "}"])
-        return cls(text, registers, _slots(planned))
+        return cls(text, registers, _slots(planned), _scalars(planned))
 
 
 def _slots(planned: Plan) -> dict[str, dict[int, None]]:
@@ -49,6 +55,15 @@ def _slots(planned: Plan) -> dict[str, dict[int, None]]:
         for operand in issue:
             if isinstance(operand, Slots):
                 found.setdefault(operand.storage.name, {}).update(dict.fromkeys(operand.numbers))
+    return found
+
+
+def _scalars(planned: Plan) -> dict[str, tuple[str, int]]:
+    found = {
+        name: (register.name, register.bits) for name, (register, _) in scalar_registers(planned).items()
+    }
+    for scalar in named(planned).values():
+        found[scalar.name] = names.register(scalar.name), dtype_bits(scalar.dtype)
     return found
 
 
@@ -121,6 +136,10 @@ class _Harness:
             ".reg .pred $p;",
         ]
         lines += [f".reg .b{register.bits} {register.name};" for register in self.fragment.inputs.values()]
+        lines += [
+            f".reg .{register_type(bits, exact=False)} {name};"
+            for name, bits in self.fragment.scalars.values()
+        ]
         for part in self.frame.parts:
             if part.space == REGISTERS:
                 if part.numbers:
@@ -161,6 +180,10 @@ class _Harness:
             else:
                 row = self._row(self.frame.row(variable.name))
                 self.lines.append(f"ld.global.b{register.bits} {register.name}, [$table+{row}];")
+
+        patterns = executed_family(self.call).scalars(self.call) if self.fragment.scalars else {}
+        for name, (held, bits) in self.fragment.scalars.items():
+            self.lines.append(f"mov.b{max(bits, 16)} {held}, {patterns[name]:#x};")
 
     def _base(self, part: Part, register: Register) -> None:
         if part.space == "global":
