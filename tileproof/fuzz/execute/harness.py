@@ -9,17 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tileproof.emit import names
-from tileproof.emit.fragment import body, inputs, named
+from tileproof.emit.fragment import body, inputs, typed_scalars
 from tileproof.emit.plan import Plan, Slots, plan
 from tileproof.emit.registers import register_type
-from tileproof.emit.scalars import scalar_registers
 from tileproof.fuzz.execute.copies import Copies
 from tileproof.fuzz.execute.entry import Entry
 from tileproof.fuzz.execute.frame import Frame, Part, framed
 from tileproof.fuzz.execute.moves import REGISTERS, executed_family
 from tileproof.fuzz.execute.tags import region
 from tileproof.fuzz.oracle.description import Call
-from tileproof.layouts.dtypes import dtype_bits
 
 if TYPE_CHECKING:
     from tileproof.emit.registers import Register
@@ -46,24 +44,19 @@ class Fragment:
         registers = inputs(planned)
         code = body(planned, registers)
         text = "\n".join(["{", *code.declarations(), *code.lines, "}"])
-        return cls(text, registers, _slots(planned), _scalars(planned))
+        return cls(
+            text,
+            registers,
+            _slots(planned),
+            {n: (r.name, r.bits) for n, (r, _) in typed_scalars(planned).items()},
+        )
 
 
 def _slots(planned: Plan) -> dict[str, dict[int, None]]:
     found: dict[str, dict[int, None]] = {}
-    for issue in planned.issues:
-        for operand in issue:
-            if isinstance(operand, Slots):
-                found.setdefault(operand.storage.name, {}).update(dict.fromkeys(operand.numbers))
-    return found
-
-
-def _scalars(planned: Plan) -> dict[str, tuple[str, int]]:
-    found = {
-        name: (register.name, register.bits) for name, (register, _) in scalar_registers(planned).items()
-    }
-    for scalar in named(planned).values():
-        found[scalar.name] = names.register(scalar.name), dtype_bits(scalar.dtype)
+    for operand, numbers in zip(planned.issues[0], planned.slots, strict=True):
+        if isinstance(operand, Slots):
+            found.setdefault(operand.storage.name, {}).update(dict.fromkeys(numbers))
     return found
 
 
