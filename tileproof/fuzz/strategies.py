@@ -10,6 +10,6 @@ from tileproof.fuzz.oracle.description import Call
 
 
 @st.composite
-def calls(draw: st.DrawFn, family: str) -> Call:
-    """Calls of an instruction of :func:`tileproof.fuzz.families.mnemonics`."""
+def described(draw: st.DrawFn, family: str) -> Call:
+    """Descriptions of calls of an instruction of :func:`tileproof.fuzz.families.mnemonics`."""
     return generate(family, Choices(lambda n: draw(st.integers(0, n - 1))))

@@ -234,11 +234,12 @@ def _variants(view: View) -> Iterator[ViewOperations]:
     if view.tensor.space != "registers":
         yield _like(view, (1 << 40, *shape))[start]
         yield _like(view, (symbol("n"), *shape))[start]
-        fine = (*shape[:-1], shape[-1] * view.bits // 8)
+    fine = (*shape[:-1], shape[-1] * view.bits // 8)
+    if view.tensor.space != "registers":
         yield _like(view, fine, "uint8").view(dtype)
-        # A swizzle that moves single bytes, by which half is taken.
-        torn = TileLayout(S[(2, *fine)], Swizzle(1, 0, prod(fine).bit_length() - 1))
-        yield _like(view, (2, *fine), "uint8", layout=torn)[start].view(dtype)
+    # A swizzle that moves single bytes, by which half is taken.
+    torn = TileLayout(S[(2, *fine)], Swizzle(1, 0, prod(fine).bit_length() - 1))
+    yield _like(view, (2, *fine), "uint8", layout=torn)[start].view(dtype)
     yield view.tensor.declare(shape, layout=layout)
     yield _like(view, shape, layout=TileLayout(layout.spec + R[2:4096]))
     yield _like(view, shape, space="param" if view.tensor.space != "param" else "global")
