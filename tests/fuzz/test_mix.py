@@ -8,7 +8,7 @@ import pytest
 
 from tileproof.fuzz.agreement import compare
 from tileproof.fuzz.families import generate, judge, pages
-from tileproof.fuzz.mix import mix
+from tileproof.fuzz.mixture import mix
 from tileproof.fuzz.rows import choices_of
 from tileproof.report.catalogue import all_entries
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import tileproof as tp
-from tileproof.fuzz.oracle.description import Call, Function, Operand, Region
+from tileproof.fuzz.oracle.description import Call, Function, Operand, Region, Symbol
 from tileproof.fuzz.oracle.terms import Term
 from tileproof.layouts.axes import axis
 from tileproof.layouts.index import as_relation, conjunction, disjunction
 from tileproof.layouts.layout import R, S, TileLayout
 from tileproof.layouts.view import ViewOperations
-from tileproof.scalars.expression import cast, select
+from tileproof.scalars.expression import cast
 from tileproof.scalars.function import Parameter
 from tileproof.scalars.functions import maximum, minimum
 
@@ -35,6 +36,10 @@ _OPERATORS: dict[str, Any] = {
 }
 
 
+Make = Callable[..., Any]
+"""Makes a tensor of a space, a name, a shape, an element type, a layout or none, and an alignment."""
+
+
 def built(term: Term, symbols: dict[str, Any]) -> Any:
     """The term as an index expression or a relation."""
     if isinstance(term, int):
@@ -44,7 +49,12 @@ def built(term: Term, symbols: dict[str, Any]) -> Any:
     return _OPERATORS[term[0]](*(built(argument, symbols) for argument in term[1:]))
 
 
-def tensor(operand: Operand, symbols: dict[str, Any], storages: dict[str, Any]) -> Any:
+def free(space: Any, name: str, shape: Any, dtype: str, layout: TileLayout | None, align: int) -> Any:
+    """A tensor that no kernel declares."""
+    return tp.tensor(name, shape, dtype, space, layout=layout, align=align)
+
+
+def tensor(operand: Operand, symbols: dict[str, Any], storages: dict[str, Any], make: Make = free) -> Any:
     """The tensor of an operand. ``storages`` are those made so far, by name."""
 
     def strided(amount: Term, name: str) -> Any:
@@ -64,13 +74,12 @@ def tensor(operand: Operand, symbols: dict[str, Any], storages: dict[str, Any]) 
     )
     shape = tuple(built(n, symbols) for n in operand.shape)
     dtype, backing = operand.tensor_dtype, operand.backing
-    space: Any = operand.space
     if backing is None:
-        return tp.tensor(operand.name, shape, dtype, space, layout=layout, align=operand.align)
+        return make(operand.space, operand.name, shape, dtype, layout, operand.align)
     if operand.storage not in storages:
         unit = f"uint{8 * operand.storage_unit}"
-        storages[operand.storage] = tp.tensor(
-            operand.storage, (backing.elements,), unit, space, align=operand.align
+        storages[operand.storage] = make(
+            operand.space, operand.storage, (backing.elements,), unit, None, operand.align
         )
     storage = storages[operand.storage]
     return storage.declare(shape, dtype, layout=layout, at=built(backing.at, symbols), name=operand.name)
@@ -101,14 +110,14 @@ def view(operand: Operand, symbols: dict[str, Any], made: Any = None) -> ViewOpe
     return made if operand.order is None else made.permute(*operand.order)  # type: ignore[no-any-return]
 
 
-def arguments(call: Call, symbols: dict[str, Any]) -> list[Any]:
+def arguments(call: Call, symbols: dict[str, Any], make: Make = free) -> list[Any]:
     """What is handed over in PTX order. Operands of one name are views of one tensor."""
     storages: dict[str, Any] = {}
     tensors: dict[str, Any] = {}
 
     def of_tensor(operand: Operand) -> Any:
         if operand.name not in tensors:
-            tensors[operand.name] = tensor(operand, symbols, storages)
+            tensors[operand.name] = tensor(operand, symbols, storages, make)
         return view(operand, symbols, tensors[operand.name])
 
     kinds: dict[str, Callable[[Any], Any]] = {
@@ -121,24 +130,46 @@ def arguments(call: Call, symbols: dict[str, Any]) -> list[Any]:
     return [kinds[argument.kind](argument) for argument in call.arguments]
 
 
+def made_symbols(symbols: Iterable[Symbol]) -> dict[str, Any]:
+    """The symbols by name."""
+    return {
+        s.name: tp.symbol(s.name, s.lo, s.hi, multiple_of=s.multiple_of, uniform=s.uniform)  # type: ignore[arg-type]
+        for s in symbols
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A call in the library's own objects: ``opcode`` is a spelling or a scalar function, ``keywords`` those of
+    :func:`tileproof.check`.
+    """
+
+    check: Callable[..., tp.Report]
+    opcode: str | tp.LambdaExpr
+    operands: tuple[Any, ...]
+    keywords: dict[str, Any]
+
+    def report(self, **keywords: Any) -> tp.Report:
+        return self.check(self.opcode, *self.operands, **{**self.keywords, **keywords})
+
+
+def build(call: Call) -> Built:
+    """The call. Raises ``LayoutError`` where the library refuses a tensor or the view of it."""
+    symbols = made_symbols(call.symbols)
+    launch = {
+        "scope": call.scope,
+        "block": call.block,
+        "active": None if call.guard is None else built(call.guard, symbols),
+        "assume": () if call.assume is None else built(call.assume, symbols),
+    }
+    parameters = {name: built(term, symbols) for name, term in call.parameters.items()}
+    check, made = _CHECKERS[call.checker]
+    return Built(check, made(call.opcode), tuple(arguments(call, symbols)), launch | parameters)
+
+
 def checked(call: Call, **keywords: Any) -> tp.Report:
     """What the library says of the call."""
-    symbols = {
-        s.name: tp.symbol(s.name, s.lo, s.hi, multiple_of=s.multiple_of, uniform=s.uniform)  # type: ignore[arg-type]
-        for s in call.symbols
-    }
-    given = arguments(call, symbols)
-    keywords |= {name: built(term, symbols) for name, term in call.parameters.items()}
-    report: tp.Report = _CHECKERS[call.checker](
-        call.opcode,
-        *given,
-        scope=call.scope,
-        block=call.block,
-        active=None if call.guard is None else built(call.guard, symbols),
-        assume=() if call.assume is None else built(call.assume, symbols),
-        **keywords,
-    )
-    return report
+    return build(call).report(**keywords)
 
 
 def function(described: Function) -> tp.LambdaExpr:
@@ -166,12 +197,10 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": minimum,
     "max": maximum,
     "fma": tp.fma,
-    "positive": lambda a, b: select(a > 0, a, b),
 }
 
-_CHECKERS: dict[str, Callable[..., tp.Report]] = {
-    "check": tp.check,
-    "check_ewise": lambda described, *given, **keywords: tp.check_ewise(
-        function(described), *given, **keywords
-    ),
+_CHECKERS: dict[str, tuple[Callable[..., tp.Report], Callable[[Any], Any]]] = {
+    "check": (tp.check, str),
+    "check_ewise": (tp.check_ewise, function),
 }
+"""Each function that takes calls, and what makes its first argument of a described one."""

@@ -265,3 +265,9 @@ CHANGES: tuple[Callable[[CallDraft], None], ...] = (
 
 OF_REGISTERS = (_register_stride, halved, _owner, _replica)
 """Those that only registers, or axes of threads, make sense of."""
+
+OF_LAYOUT = (
+    _memory_stride, _memory_offset, _start, _longer, _swizzle, _backing, torn, halved, _replica, _order, _shared_place,
+    _colliding,
+)  # fmt: skip
+"""Those that change a tensor or the view of it, and nothing else of a call."""

@@ -59,7 +59,7 @@ class RegistersDraft(CallDraft):
         relate(self)
 
     def _fresh(self, wanted: Wanted, slabs: Slabs, outer: list[tuple[str, int]]) -> OperandDraft:
-        made = registers_of(self, slabs, outer, [("word", n) for n in wanted.inner])
+        made = registers_of(self, slabs, outer, [("word", n) for n in wanted.inner], halves=3)
         made.name = wanted.name
         return made
 

@@ -143,9 +143,16 @@ def _radix(draft: CallDraft, dims: list[Dim], unit: int, *, gaps: bool) -> int:
 
 
 def registers_of(
-    draft: CallDraft, slabs: Slabs, outer: list[tuple[str, int]], inner: list[tuple[str, int]]
+    draft: CallDraft,
+    slabs: Slabs,
+    outer: list[tuple[str, int]],
+    inner: list[tuple[str, int]],
+    halves: int = 10,
 ) -> OperandDraft:
-    """Legal registers: gaps, parts of longer dimensions, a stage, words in halves, storage of its own or not."""
+    """Legal registers: gaps, parts of longer dimensions, a stage, storage of its own or not.
+
+    So many per cent are declared as registers of half the width.
+    """
     c = draft.choices
     dims = [Dim(name, extent, [], extent) for name, extent in (*outer, *inner)]
     made = OperandDraft("R", "registers", draft.bits, dims, align=1)
@@ -165,7 +172,7 @@ def registers_of(
     _radix(draft, stored, 1, gaps=True)
     _owners(draft, made, slabs, by_role)
     splits = 8 < draft.bits < 128 and not draft.collective and word.role not in slabs
-    if splits and c.chance(10):
+    if splits and c.chance(halves):
         made.bits, made.view_bits = draft.bits // 2, draft.bits
         for dim in stored:
             dim.factors = [Factor(f.extent, ("*", f.stride, 2), f.axis) for f in dim.factors]
