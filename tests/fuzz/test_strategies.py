@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import tileproof as tp
 from tileproof import fuzz
 from tileproof.errors import CallError
-from tileproof.fuzz.families import pages
+from tileproof.fuzz.families import generate, pages
+from tileproof.fuzz.generate.choices import Choices
 
 FEW = settings(max_examples=20, suppress_health_check=list(HealthCheck), database=None)
 MANY = settings(max_examples=300, suppress_health_check=list(HealthCheck), database=None)
@@ -88,9 +89,11 @@ def test_a_failing_property_shrinks_to_a_plain_call(family: str, demand: str) ->
     assert f"{family}.{demand}" in {f.obligation.id for f in least.check().failures}
 
 
-def test_the_plainest_kernel_is_one_instruction() -> None:
-    least = find(fuzz.kernels("ld"), lambda kernel: True, settings=FEW)
-    assert least.ptx().count("ld.global.v4.b32") == 1
+@pytest.mark.parametrize("family", FIRST)
+def test_the_plainest_kernel_is_one_instruction(family: str) -> None:
+    kernel = fuzz.Example(generate(family, Choices.replayed(()))).kernel()
+    spelling = kernel.reports[0].call.form.spelling
+    assert kernel.ptx().count(f"    {spelling} ") == (family != "ewise")
 
 
 @pytest.mark.parametrize(
