@@ -24,7 +24,8 @@ class Comparison:
     """``verdict`` is the library's word, or ``refused`` (no such view) or ``unreachable`` (no thread executes
     it).
 
-    ``faults`` are the disagreements, ``undecided`` the demands without an answer.
+    ``faults`` are the disagreements, ``undecided`` the demands without an answer. ``report`` is the library's, if it
+    gave one.
     """
 
     verdict: str
@@ -35,6 +36,7 @@ class Comparison:
     undecided: frozenset[str] = frozenset()
     faults: tuple[str, ...] = ()
     methods: tuple[tuple[str, str], ...] = field(default=())
+    report: tp.Report | None = field(default=None, compare=False, repr=False)
 
 
 def compare(call: Call) -> Comparison:
@@ -72,6 +74,7 @@ def compare(call: Call) -> Comparison:
         ),
         faults=tuple(faults),
         methods=tuple((_short(f), f.method) for f in report.findings),
+        report=report,
     )
 
 
@@ -90,7 +93,7 @@ def _faults(call: Call, outcome: Outcome, report: tp.Report) -> list[str]:
     if verdict is Verdict.REFUTED and not fails and not beyond:
         faults.append("incomplete: refuted, but nothing fails")
     if verdict is Verdict.UNSUPPORTED:
-        return [] if outcome.scattered or fails else [f"unsupported: {report.reason}"]
+        return [] if cannot_tell(outcome, report.reason) else [f"unsupported: {report.reason}"]
     undecided = {_short(f) for f in report.findings if f.verdict is Verdict.UNDECIDED}
     # Where shapes decide, the report stops at the first misfit.
     stopped = outcome.structural
@@ -107,6 +110,13 @@ def _faults(call: Call, outcome: Outcome, report: tp.Report) -> list[str]:
         faults += _replays(call, misled, report)
         faults += _hazards(outcome, report, strict=not fails and not refuted)
     return faults
+
+
+def cannot_tell(outcome: Outcome, reason: str) -> bool:
+    """Whether the library says for one of its two reasons that it cannot tell, and the reason is a true one."""
+    if "which are not evenly spaced" not in reason:
+        return False
+    return outcome.scattered if "the guard leaves" in reason else outcome.unsaid
 
 
 def _hazards(outcome: Outcome, report: tp.Report, *, strict: bool) -> list[str]:

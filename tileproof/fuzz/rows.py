@@ -38,8 +38,9 @@ class Row:
     ``verdict`` is the library's word, or ``refused`` (there is no such view) or ``unreachable``. ``refuted``,
     ``hazards`` and ``undecided`` are obligations. ``executed`` says what was run: ``emitted`` code of a
     proof, ``addresses`` of a refused view, or nothing, an empty text. ``result`` is ``agreed``, ``differs``
-    (memory or registers are not what the layout says) or ``trapped: ...``. ``faults`` are disagreements; a
-    view with none is in order. ``milliseconds`` maps a stage to its time.
+    (memory or registers are not what the layout says), ``trapped: ...``, or, for a proved view of which nothing
+    is run, ``not emitted: ...`` or ``not executed: ...``. ``faults`` are disagreements; a view with none is in
+    order. ``milliseconds`` maps a stage to its time.
     """
 
     family: str
@@ -56,6 +57,22 @@ class Row:
     faults: tuple[str, ...] = ()
     milliseconds: Mapping[str, float] = field(default_factory=dict)
     device: str = ""
+
+
+@dataclass(frozen=True, order=True)
+class Tally:
+    """How many views had one verdict, where there are too many for a row each.
+
+    ``refuted`` are the demands that fail, in alphabetical order. ``executed`` is as in :class:`Row`, or ``map``
+    for views that were held against a recorded map.
+    """
+
+    family: str
+    opcode: str
+    verdict: str
+    refuted: tuple[str, ...]
+    views: int
+    executed: str = ""
 
 
 class Runner(Protocol):

@@ -17,7 +17,7 @@ from tileproof.fuzz.generate import mutate
 from tileproof.fuzz.generate.choices import Choices
 from tileproof.fuzz.generate.drafts import CallDraft, Dim
 from tileproof.fuzz.generate.tensors import BLOCKS, launch_of, memory_of, outer_of, relate
-from tileproof.fuzz.oracle.access import RESIDUES, AccessJudgement
+from tileproof.fuzz.oracle.access import AccessJudgement, residues
 from tileproof.fuzz.oracle.access_counterexamples import AccessReplay
 from tileproof.fuzz.oracle.counterexamples import Told
 from tileproof.fuzz.oracle.description import Access, Call, Operand
@@ -215,8 +215,7 @@ class CopyJudgement(AccessJudgement):
         call = self.call
         for side, operand in (("destination", call.memory), ("source", call.source)):
             first = self._place(operand, [0]).offset
-            bases = range(0, RESIDUES, operand.align) if operand.align < RESIDUES else (0,)
-            for base in bases:
+            for base in residues(operand, call.chunk):
                 self._fail(f"{side}-aligned", (first + base) % call.chunk != 0, self.executing)
             if call.count > 1:
                 at = self._place(operand, self.element).offset

@@ -21,6 +21,12 @@ RESIDUES = 256
 """Base addresses are told apart modulo this many bytes; no access demands more."""
 
 
+def residues(operand: Operand, size: int) -> list[int]:
+    """What the base address may be modulo ``size``."""
+    bases = range(0, RESIDUES, operand.align) if operand.align < RESIDUES else (0,)
+    return sorted({base % size for base in bases})
+
+
 class AccessJudgement(Judgement):
     """The demands of an access over all points."""
 
@@ -57,8 +63,7 @@ class AccessJudgement(Judgement):
         first = self._place(call.memory, row).offset
         size = 16 if call.collective else call.count * call.bits // 8
         prefix = "row-" if call.collective else ""
-        bases = range(0, RESIDUES, call.memory.align) if call.memory.align < RESIDUES else (0,)
-        for base in bases:
+        for base in residues(call.memory, size):
             self._fail(f"{prefix}aligned", (first + base) % size != 0, self.executing)
         width = call.bits // 8
         if len(range(call.suffix[-1])) > 1:
