@@ -28,7 +28,7 @@ from tileproof.fuzz.execute.simulated import Simulated
 from tileproof.fuzz.execute.tags import POISON
 from tileproof.fuzz.families import generate
 from tileproof.fuzz.generate.choices import Choices
-from tileproof.fuzz.oracle.description import Backing, Call, Factor, Operand, Region, Symbol
+from tileproof.fuzz.oracle.description import Access, Backing, Call, Factor, Operand, Region, Symbol
 from tileproof.fuzz.rows import Chunk, choices_of
 
 VIEWS = 120
@@ -154,8 +154,8 @@ def test_entries_assemble_for_hopper(family: str) -> None:
 
 
 # Words that a thread stores are told by their thread: one 32-bit store of each lane.
-LANES = Call(
-    "st", "global", 32, 1, "thread", (40,),
+LANES = Access(
+    "st", "thread", (40,), "global", 32, 1,
     Operand("R", "registers", 32, (1,), (Factor(1, 1),), region=(Region(0, 1),)),
     Operand("A", "global", 32, (40, 1), (Factor(40, 1), Factor(1, 1)), align=4, region=(Region("tx", None), Region(0, 1))),
 )  # fmt: skip

@@ -51,6 +51,12 @@ def mnemonics() -> tuple[str, ...]:
     return tuple(_FAMILIES)
 
 
+def pages() -> dict[str, tuple[str, ...]]:
+    """The instructions of each module, whose name is that of a contract's page."""
+    mnemonics()
+    return {family.generate.__module__.rpartition(".")[2]: family.mnemonics for family in _FAMILIES.values()}
+
+
 def family_of(call: Call) -> FuzzFamily:
     """What is known of the family of a call."""
     mnemonics()

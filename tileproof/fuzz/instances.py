@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tileproof.fuzz.families import family_of
-from tileproof.fuzz.oracle.demands import RESIDUES
+from tileproof.fuzz.oracle.access import RESIDUES
 from tileproof.fuzz.oracle.description import Call, Operand, Symbol
 from tileproof.fuzz.oracle.grid import along
 from tileproof.fuzz.oracle.terms import value
@@ -195,4 +195,3 @@ def aligned_operands(call: Call) -> list[tuple[str, Operand, int]]:
     if call.collective:
         return [("row-aligned", call.memory, 16)]
     return [("aligned", call.memory, call.count * call.bits // 8)]  # type: ignore[attr-defined]
-

@@ -25,7 +25,7 @@ from tileproof.contracts.operands import ScalarOperand
 from tileproof.contracts.scalar_operands import INDEXED, operand_types
 from tileproof.contracts.syntax import Instruction
 from tileproof.layouts import axes
-from tileproof.layouts.index import as_index, const
+from tileproof.layouts.index import Index, as_index, const
 from tileproof.layouts.layout import Factor, R, S, TileLayout
 from tileproof.layouts.swizzle import Swizzle
 from tileproof.layouts.symbols import symbol
@@ -190,9 +190,11 @@ def _situations(form: Form, family: Family) -> Iterator[Call]:
         yield _call(
             form, tuple(_grouped(v, group_axes(form, "warpgroup")) for v in sample), "warpgroup", block=96
         )
-    for position, view in enumerate(sample):
-        for other in _variants(view):
-            yield _call(form, (*sample[:position], other, *sample[position + 1 :]), scope)
+    registers = [(n, view) for n, view in enumerate(sample) if view.tensor.space == "registers"]
+    variants = [(position, other) for position, view in enumerate(sample) for other in _variants(view)]
+    variants += [(position, other) for position, view in registers for other in _torn(view, _varying())]
+    for position, other in variants:
+        yield _call(form, (*sample[:position], other, *sample[position + 1 :]), scope)
     if all(view.tensor.space == "registers" for view in sample):
         first, *others = sample
         part = _like(first, (first.extents[0] + 1, *first.extents[1:]))[: first.extents[0]]
@@ -228,22 +230,30 @@ def _grouped(view: View, group: tuple[str, ...]) -> View:
 
 
 def _variants(view: View) -> Iterator[ViewOperations]:
-    shape, dtype = view.extents, view.tensor.dtype
-    layout = view.tensor.layout
-    start = symbol("start", uniform="thread")
+    shape, layout = view.extents, view.tensor.layout
+    start = _varying()
     if view.tensor.space != "registers":
         yield _like(view, (1 << 40, *shape))[start]
         yield _like(view, (symbol("n"), *shape))[start]
-        fine = (*shape[:-1], shape[-1] * view.bits // 8)
-        yield _like(view, fine, "uint8").view(dtype)
-        # A swizzle that moves single bytes, by which half is taken.
-        torn = TileLayout(S[(2, *fine)], Swizzle(1, 0, prod(fine).bit_length() - 1))
-        yield _like(view, (2, *fine), "uint8", layout=torn)[start].view(dtype)
+        yield from _torn(view, start)
     yield view.tensor.declare(shape, layout=layout)
     yield _like(view, shape, layout=TileLayout(layout.spec + R[2:4096]))
     yield _like(view, shape, space="param" if view.tensor.space != "param" else "global")
     yield _like(view, shape, "uint8" if view.bits != 8 else "uint16")
     yield _like(view, (*shape, 3))
+
+
+def _varying() -> Index:
+    """A start of each thread's own."""
+    return symbol("start", uniform="thread")
+
+
+def _torn(view: View, start: Index) -> Iterator[ViewOperations]:
+    """Elements that are bytes in a row, and bytes that a swizzle moves by which half is taken."""
+    fine = (*view.extents[:-1], view.extents[-1] * view.bits // 8)
+    layout = TileLayout(S[(2, *fine)], Swizzle(1, 0, prod(fine).bit_length() - 1))
+    yield _like(view, fine, "uint8").view(view.tensor.dtype)
+    yield _like(view, (2, *fine), "uint8", layout=layout)[start].view(view.tensor.dtype)
 
 
 def _like(

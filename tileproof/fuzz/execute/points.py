@@ -43,7 +43,7 @@ class Points:
         assignments are tried.
         """
         self.call = call
-        extents = call.memory.view_shape[: len(group)]
+        extents = call.outer_shape[: len(group)]
         self.ndim = 4 + len(repeats)
         self.warps = warps(call.threads)
         units = self.warps * 32 * prod(repeats) * element
@@ -89,9 +89,7 @@ class Points:
 
 def access_points(call: Call, element: int, ctas: int) -> Points:
     """The points of an access to memory, whose views are shaped ``(*group, *repeats, *suffix)``."""
-    shape = call.memory.view_shape
-    repeats = shape[len(call.group_axes) : len(shape) - len(call.suffix)]
-    return Points(call, call.group_axes, repeats, element, ctas)
+    return Points(call, call.group_axes, call.outer_shape[len(call.group_axes) :], element, ctas)
 
 
 def _of_the_grid(call: Call, most: int) -> tuple[dict[str, Any], int]:

@@ -17,15 +17,16 @@ from tileproof.fuzz.generate import mutate
 from tileproof.fuzz.generate.choices import Choices
 from tileproof.fuzz.generate.drafts import CallDraft, Dim
 from tileproof.fuzz.generate.tensors import BLOCKS, launch_of, memory_of, outer_of, relate
-from tileproof.fuzz.oracle.counterexamples import Replay, Told
-from tileproof.fuzz.oracle.demands import Judgement, residues
-from tileproof.fuzz.oracle.description import Call, Operand
+from tileproof.fuzz.oracle.access import AccessJudgement, residues
+from tileproof.fuzz.oracle.access_counterexamples import AccessReplay
+from tileproof.fuzz.oracle.counterexamples import Told
+from tileproof.fuzz.oracle.description import Access, Call, Operand
 from tileproof.fuzz.oracle.places import starts, tensor_coordinates
 from tileproof.fuzz.oracle.terms import Term, names, value
 
 
 @dataclass(frozen=True)
-class Copy(Call):
+class Copy(Access):
     """``cp.async``. ``memory`` is the destination; the source stands where other calls have registers.
 
     ``bits`` and ``count`` are those of an element of the destination and of a chunk. ``src_size`` is a term,
@@ -72,18 +73,17 @@ class CopyDraft(CallDraft):
     src_size: Term | None = None
     ignore: Term | None = None
 
-    def finished(self) -> Copy:
-        made = super().finished()
-        bits = made.memory.view_bits
-        whole = Copy(
-            **{**made.__dict__, "bits": bits, "count": self.chunk * 8 // bits, "symbols": tuple(self.symbols)},
-            chunk=self.chunk, operator=self.operator, src_size=self.src_size, ignore=self.ignore,
+    def described(self) -> Copy:
+        destination = self.memory.finished()
+        bits = destination.view_bits
+        return Copy(
+            self.family, self.scope, self.block, self.space, bits, self.chunk * 8 // bits,
+            self.registers.finished(), destination, chunk=self.chunk, operator=self.operator,
+            src_size=self.src_size, ignore=self.ignore, **self.launch,
         )  # fmt: skip
-        used = set(whole.mentions())
-        return Copy(**{**whole.__dict__, "symbols": tuple(s for s in self.symbols if s.name in used)})
 
 
-def generate(_family: str, c: Choices) -> Copy:
+def generate(_family: str, c: Choices) -> Call:
     """The plainest choices give a plain legal copy."""
     scope = c.among("thread", "warp", "cta", "warpgroup")
     chunk = c.among(16, 16, 8, 4)
@@ -107,6 +107,7 @@ def generate(_family: str, c: Choices) -> Copy:
     if c.chance(45):
         for _ in range(c.among(1, 1, 2)):
             _mutate(draft)
+    mutate.late(draft)
     return draft.finished()
 
 
@@ -205,7 +206,7 @@ def misfits(call: Copy) -> list[str]:
     return found
 
 
-class CopyJudgement(Judgement):
+class CopyJudgement(AccessJudgement):
     """The demands of a copy over all points."""
 
     call: Copy
@@ -220,11 +221,12 @@ class CopyJudgement(Judgement):
                 at = self._place(operand, self.element).offset
                 apart = at != first + self.element[-1] * (call.bits // 8)
                 self._fail(f"{side}-contiguous", apart, self.executing)
+            self._keeps(operand)
         self._bounds(call.memory)
         self._storage(call.memory, self._place(call.memory, [0]).offset, call.chunk)
         self._source()
         self._write_conflict()
-        self._stale(call.memory)
+        self._stale(call.memory, self.element)
 
     def _source(self) -> None:
         call, source = self.call, self.call.source
@@ -244,7 +246,7 @@ class CopyJudgement(Judgement):
             self._fail("in-bounds", self._past(source, self.element), self.executing & reached)
         begun = is_read & (np.asarray(size) > 0)
         if source.backing is not None:
-            total = source.backing.elements * source.bits // 8
+            total = source.backing.elements * source.storage_unit
             self._fail("in-storage", (first < 0) | (first + size > total), self.executing & begun)
         elif ((first < 0) & self.executing & begun).any():
             self._fail("in-storage", first < 0, self.executing & begun & ~self._past(source, [0]))
@@ -259,7 +261,7 @@ class CopyJudgement(Judgement):
         return past
 
 
-class CopyReplay(Replay):
+class CopyReplay(AccessReplay):
     """Counterexamples of copies."""
 
     call: Copy
@@ -322,17 +324,17 @@ class CopyReplay(Replay):
 
     def _in_storage(self, told: Told) -> str | None:
         sizes = ((self.call.memory, self.call.chunk), (self.call.source, self._size(self._point(told).known)))
-        problems = [self._outside(operand, size, told) for operand, size in sizes]
+        problems = [self._beyond(operand, size, told) for operand, size in sizes]
         return None if None in problems else problems[0]
 
-    def _outside(self, operand: Operand, size: int, told: Told) -> str | None:
+    def _beyond(self, operand: Operand, size: int, told: Told) -> str | None:
         end = _end(operand)
         return self._access(operand, told, lambda o, _: size > 0 and (o < 0 or o + size > end), (0,))
 
 
 def _end(operand: Operand) -> int:
     """Where the storage ends, in bytes; one that is made for its tensor has no end to speak of."""
-    return 1 << 62 if operand.backing is None else operand.backing.elements * operand.bits // 8
+    return 1 << 62 if operand.backing is None else operand.backing.elements * operand.storage_unit
 
 
 fuzzed(FuzzFamily(("cp.async",), generate, misfits, CopyJudgement, CopyReplay))

@@ -8,10 +8,10 @@ from tileproof.fuzz.families import FuzzFamily, fuzzed
 from tileproof.fuzz.generate.choices import Choices
 from tileproof.fuzz.generate.drafts import CallDraft
 from tileproof.fuzz.generate.tensors import BLOCKS, between_memory_and_registers
-from tileproof.fuzz.oracle.counterexamples import Replay
-from tileproof.fuzz.oracle.demands import Judgement
+from tileproof.fuzz.oracle.access import AccessJudgement
+from tileproof.fuzz.oracle.access_counterexamples import AccessReplay
 from tileproof.fuzz.oracle.description import Call
-from tileproof.fuzz.oracle.views import misfits
+from tileproof.fuzz.oracle.views import access_misfits
 
 _ACCESSES = (
     (32, 4), (32, 2), (32, 1), (16, 4), (16, 2), (16, 1), (8, 4), (8, 2), (8, 1), (64, 2), (64, 1),
@@ -33,4 +33,4 @@ def generate(family: str, c: Choices) -> Call:
     return between_memory_and_registers(draft, [("word", count)])
 
 
-fuzzed(FuzzFamily(("ld", "st"), generate, misfits, Judgement, Replay))
+fuzzed(FuzzFamily(("ld", "st"), generate, access_misfits, AccessJudgement, AccessReplay))

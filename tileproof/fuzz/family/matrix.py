@@ -8,10 +8,10 @@ from tileproof.fuzz.families import FuzzFamily, fuzzed
 from tileproof.fuzz.generate.choices import Choices
 from tileproof.fuzz.generate.drafts import CallDraft
 from tileproof.fuzz.generate.tensors import between_memory_and_registers
-from tileproof.fuzz.oracle.counterexamples import Replay
-from tileproof.fuzz.oracle.demands import Judgement
+from tileproof.fuzz.oracle.access import AccessJudgement
+from tileproof.fuzz.oracle.access_counterexamples import AccessReplay
 from tileproof.fuzz.oracle.description import Call
-from tileproof.fuzz.oracle.views import misfits
+from tileproof.fuzz.oracle.views import access_misfits
 
 _BLOCKS = {"warp": (32, 64, 128), "cta": (32, 64, 96, 256), "warpgroup": (128, 256)}
 
@@ -26,4 +26,4 @@ def generate(family: str, c: Choices) -> Call:
     return between_memory_and_registers(draft, [("matrix", draft.count), ("row", 8), ("word", 4)])
 
 
-fuzzed(FuzzFamily(("ldmatrix", "stmatrix"), generate, misfits, Judgement, Replay))
+fuzzed(FuzzFamily(("ldmatrix", "stmatrix"), generate, access_misfits, AccessJudgement, AccessReplay))

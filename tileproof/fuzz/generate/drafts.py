@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
+from typing import Any
 
 from tileproof.fuzz.generate.choices import Choices
-from tileproof.fuzz.oracle.description import Backing, Call, Factor, Operand, Region, Swizzle, Symbol
+from tileproof.fuzz.oracle.description import Access, Backing, Call, Factor, Operand, Region, Swizzle, Symbol
 from tileproof.fuzz.oracle.terms import Term, names
 
 MOST_VALUES = 64
@@ -54,6 +55,7 @@ class OperandDraft:
     view_bits: int | None = None
     placed: list[int] | None = None
     merged: bool = False
+    dtype: str | None = None
 
     def finished(self) -> Operand:
         """The description; dimensions that stay whole are merged with their neighbours if ``merged``."""
@@ -89,7 +91,7 @@ class OperandDraft:
         made = Operand(
             self.name, self.space, self.bits, tuple(shape), tuple(factors), tuple(self.offsets), tuple(self.replicas),
             self.swizzle, self.align, self.backing, tuple(region), None if view_bits == self.bits else view_bits,
-            None, None if order == tuple(range(len(order))) else order,
+            None, None if order == tuple(range(len(order))) else order, self.dtype,
         )  # fmt: skip
         if made.cut_shape == split:
             return made
@@ -112,6 +114,7 @@ class CallDraft:
     guard: Term | None = None
     assume: Term | None = None
     pred: Term | None = None
+    index_bits: int | None = None
     registers: OperandDraft = field(init=False)
     memory: OperandDraft = field(init=False)
 
@@ -164,15 +167,26 @@ class CallDraft:
             return self.symbol(0, most * step, step, uniform=c.among("thread", "warp"))
         return ("*", self.symbol(0, most), step)
 
+    @property
+    def launch(self) -> dict[str, Any]:
+        """What every description ends with."""
+        return {
+            "symbols": tuple(self.symbols), "guard": self.guard, "assume": self.assume, "pred": self.pred,
+            "index_bits": self.index_bits,
+        }  # fmt: skip
+
+    def described(self) -> Call:
+        """The description, with symbols that it may not need."""
+        return Access(
+            self.family, self.scope, self.block, self.space, self.bits, self.count,
+            self.registers.finished(), self.memory.finished(), self.trans, **self.launch,
+        )  # fmt: skip
+
     def finished(self) -> Call:
         varying = {s.name for s in self.symbols if s.uniform != "grid"}
         if self.scope != "thread" and self.guard is not None and varying & set(names(self.guard)):
             # Who takes part would depend on one value in each thread, which brute force does not enumerate.
             self.guard = None
-        made = Call(
-            self.family, self.space, self.bits, self.count, self.scope, self.block,
-            self.registers.finished(), self.memory.finished(), self.trans,
-            tuple(self.symbols), self.guard, self.assume, self.pred,
-        )  # fmt: skip
+        made = self.described()
         used = set(made.mentions())
-        return Call(**{**made.__dict__, "symbols": tuple(s for s in self.symbols if s.name in used)})
+        return replace(made, symbols=tuple(s for s in self.symbols if s.name in used))

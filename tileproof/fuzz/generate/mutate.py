@@ -83,25 +83,64 @@ def _register_stride(draft: CallDraft) -> None:
         _restride(dim, 0, c.among(1, 0, 2, 3, 4, draft.symbol(0, 4)))
 
 
-def _half_register(draft: CallDraft) -> None:
+def halved(draft: CallDraft) -> None:
     """Registers declared in halves, from an odd one on or with odd strides."""
     c, registers = draft.choices, draft.registers
     if draft.bits == 8 or registers.view_bits is not None or registers.dims[-1].hidden:
         return
-    halved = next((d for d in registers.dims if d.role == "matrix"), registers.dims[-1])
-    if not halved.on_storage:
+    parted = next((d for d in registers.dims if d.role == "matrix"), registers.dims[-1])
+    if not parted.on_storage:
         return
     registers.bits, registers.view_bits = draft.bits // 2, draft.bits
-    position = registers.dims.index(halved)
+    position = registers.dims.index(parted)
     registers.placed = [*(d for d in range(len(registers.dims)) if d != position), position]
     for dim in registers.dims:
         if dim.on_storage:
             scale = c.among(2, 2, 3)
             dim.factors = [replace(f, stride=("*", f.stride, scale)) for f in dim.factors]
-    halved.size, halved.start, halved.step = halved.extent * 2, 0, 1
-    halved.factors = [*[replace(f, extent=halved.extent) for f in halved.factors[:1]], Factor(2, 1)]
+    parted.size, parted.start, parted.step = parted.extent * 2, 0, 1
+    parted.factors = [*[replace(f, extent=parted.extent) for f in parted.factors[:1]], Factor(2, 1)]
     if c.chance(50):
         registers.offsets.append((c.among(1, 2), "m"))
+
+
+def torn(draft: CallDraft) -> None:
+    """Elements declared in halves, which stand apart or not as a symbol says."""
+    c = draft.choices
+    operand = draft.registers if c.chance(50) else draft.memory
+    width, part = operand.view_bits or operand.bits, operand.dims[-1]
+    if width == 8 or operand.bits != width or part.hidden or not part.on_storage or len(part.factors) != 1:
+        return
+    operand.bits, operand.view_bits, operand.placed = width // 2, width, None
+    for dim in operand.dims:
+        dim.factors = [f if f.axis != "m" else replace(f, stride=("*", f.stride, 4)) for f in dim.factors]
+    part.factors = [replace(part.factors[0], extent=part.extent), Factor(2, draft.symbol(1, 2))]
+    part.size, part.start, part.step = part.extent * 2, 0, 1
+
+
+def far(draft: CallDraft) -> None:
+    """Offset arithmetic of 32 bits, and a stage that may be too far away for it."""
+    c, operand = draft.choices, draft.memory
+    draft.index_bits = 32
+    stages = c.among(3, 1, 2)
+    stride = c.among(1 << 30, 1 << 31, 1 << 29) * 8 // operand.bits
+    start = draft.symbol(0, stages)
+    operand.dims.insert(0, Dim("far", 1, [Factor(stages + 1, stride)], stages + 1, start, hidden=True))
+    if operand.placed is not None:
+        operand.placed = [0, *(p + 1 for p in operand.placed)]
+
+
+def late(draft: CallDraft) -> None:
+    """What was thought of last is drawn last, so that all other choices of a seed stay as they were."""
+    kind = draft.choices.below(100)
+    if kind >= 98:
+        far(draft)
+    elif kind >= 96:
+        torn(draft)
+    elif kind == 95:
+        # Copies of the destination, which go stale.
+        destination = draft.registers if draft.load else draft.memory
+        destination.replicas.append(Factor(2, draft.choices.among(64, 1024, 1), "m"))
 
 
 def _owner(draft: CallDraft) -> None:
@@ -164,14 +203,16 @@ def _extent(draft: CallDraft) -> None:
                 dim.factors = [replace(dim.factors[0], extent=dim.size)]
 
 
-def _width(draft: CallDraft) -> None:
+def width(draft: CallDraft) -> None:
+    """Elements of another width."""
     c = draft.choices
     operand = c.among(draft.registers, draft.memory)
     operand.bits = c.among(16, 32, 64, 8)
     operand.view_bits = None if c.chance(70) else draft.bits
 
 
-def _space(draft: CallDraft) -> None:
+def space(draft: CallDraft) -> None:
+    """Another state space."""
     c = draft.choices
     if c.chance(30):
         draft.registers.space = c.among("shared", "local")
@@ -218,9 +259,15 @@ def _scope(draft: CallDraft) -> None:
 
 CHANGES: tuple[Callable[[CallDraft], None], ...] = (
     _alignment, _word_stride, _memory_stride, _memory_offset, _start, _longer, _swizzle, _backing, _register_stride,
-    _half_register, _owner, _owner, _guard, _no_guard, _block, _extent, _width, _space, _replica, _order, _shared_place,
+    halved, _owner, _owner, _guard, _no_guard, _block, _extent, width, space, _replica, _order, _shared_place,
     _colliding, _scope,
 )  # fmt: skip
 
-OF_REGISTERS = (_register_stride, _half_register, _owner, _replica)
+OF_REGISTERS = (_register_stride, halved, _owner, _replica)
 """Those that only registers, or axes of threads, make sense of."""
+
+OF_LAYOUT = (
+    _memory_stride, _memory_offset, _start, _longer, _swizzle, _backing, torn, halved, _replica, _order, _shared_place,
+    _colliding,
+)  # fmt: skip
+"""Those that change a tensor or the view of it, and nothing else of a call."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from itertools import product
 
 from tileproof.fuzz.generate.drafts import CallDraft, Dim, OperandDraft
-from tileproof.fuzz.generate.mutate import CHANGES
+from tileproof.fuzz.generate.mutate import CHANGES, late
 from tileproof.fuzz.oracle.description import Backing, Call, Factor, Swizzle
 from tileproof.fuzz.oracle.terms import Term, value
 from tileproof.fuzz.oracle.threads import numbers
@@ -27,7 +27,7 @@ def between_memory_and_registers(draft: CallDraft, inner: list[tuple[str, int]])
     choices = draft.choices
     slabs = launch_of(draft)
     outer = outer_of(draft, slabs)
-    draft.registers = _registers(draft, slabs, outer, inner)
+    draft.registers = registers_of(draft, slabs, outer, inner)
     draft.memory = memory_of(draft, outer, inner)
     if choices.chance(8) and not draft.collective:
         draft.pred = choices.among(
@@ -38,6 +38,7 @@ def between_memory_and_registers(draft: CallDraft, inner: list[tuple[str, int]])
     if choices.chance(55):
         for _ in range(choices.among(1, 1, 2)):
             choices.among(*CHANGES)(draft)
+    late(draft)
     return draft.finished()
 
 
@@ -141,13 +142,22 @@ def _radix(draft: CallDraft, dims: list[Dim], unit: int, *, gaps: bool) -> int:
     return unit
 
 
-def _registers(
-    draft: CallDraft, slabs: Slabs, outer: list[tuple[str, int]], inner: list[tuple[str, int]]
+def registers_of(
+    draft: CallDraft,
+    slabs: Slabs,
+    outer: list[tuple[str, int]],
+    inner: list[tuple[str, int]],
+    halves: int = 10,
 ) -> OperandDraft:
+    """Legal registers: gaps, parts of longer dimensions, a stage, storage of its own or not.
+
+    So many per cent are declared as registers of half the width.
+    """
     c = draft.choices
     dims = [Dim(name, extent, [], extent) for name, extent in (*outer, *inner)]
     made = OperandDraft("R", "registers", draft.bits, dims, align=1)
     by_role = {d.role: d for d in dims}
+    word = dims[-1]
     stored = [d for d in dims if d.role not in slabs and not (draft.collective and d.role in ("row", "word"))]
     if c.chance(12):
         # A stage that is indexed away.
@@ -161,12 +171,12 @@ def _registers(
             dim.start = c.below(2)
     _radix(draft, stored, 1, gaps=True)
     _owners(draft, made, slabs, by_role)
-    if draft.bits > 8 and draft.bits < 128 and not draft.collective and c.chance(10):
-        word = by_role["word"]
+    splits = 8 < draft.bits < 128 and not draft.collective and word.role not in slabs
+    if splits and c.chance(halves):
         made.bits, made.view_bits = draft.bits // 2, draft.bits
         for dim in stored:
             dim.factors = [Factor(f.extent, ("*", f.stride, 2), f.axis) for f in dim.factors]
-        word.size = word.extent * 2
+        word.size, word.start = word.extent * 2, 0
         word.factors = [Factor(word.extent, word.factors[0].stride), Factor(2, 1)]
     elif c.chance(40):
         made.placed = c.order(len(dims))

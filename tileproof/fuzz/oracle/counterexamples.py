@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -44,7 +44,7 @@ def _plainest(symbol: Symbol) -> int:
 
 
 @dataclass(frozen=True)
-class _Point:
+class Point:
     """One side of a counterexample: symbols, a thread, and the coordinates of an element."""
 
     known: dict[str, int]
@@ -64,8 +64,7 @@ class Replay:
     def __init__(self, call: Call, participates: bool) -> None:
         self.call = call
         self.participates = participates
-        shape = call.memory.view_shape
-        self.group_extents = shape[: len(call.group_axes)]
+        self.group_extents = call.outer_shape[: len(call.group_axes)]
 
     def fault(self, demand: str, told: Told) -> str | None:
         """``None`` when ``demand`` fails at the told point and the told numbers are right there."""
@@ -103,7 +102,7 @@ class Replay:
         reach = [(w, n) for w in unit for n in range(32) if self._active(symbols, w, n, pred=False)]
         return sorted({w for w, _ in reach}), sorted({n for _, n in reach})
 
-    def _point(self, told: Told) -> _Point:
+    def _point(self, told: Told) -> Point:
         symbols, warp, lane = self._symbols(told), told.warp or 0, told.lane or 0
         if self.call.collective:
             # The told lane is the one that supplies an address or owns a word; any active lane may speak for
@@ -113,9 +112,9 @@ class Replay:
         known = {**symbols, **numbers(self.call.block, warp, lane)}
         group = tuple(told.group.get(name, 0) for name in self.call.group_axes)
         element = tuple(told.elements.get(name, 0) for name in self.call.element_names)
-        return _Point(known, warp, lane, group, told.repeat, element)
+        return Point(known, warp, lane, group, told.repeat, element)
 
-    def _second(self, told: Told) -> _Point:
+    def _second(self, told: Told) -> Point:
         """The primed side: another thread, repeat or element, with its own varying symbols."""
         first, symbols = self._point(told), self._symbols(told, "'")
         group = tuple(
@@ -137,9 +136,9 @@ class Replay:
             told.elements.get(n + "'", e) for n, e in zip(self.call.element_names, first.element, strict=True)
         )
         known = {**symbols, **numbers(self.call.block, warp, lane)}
-        return _Point(known, warp, lane, group, repeat, element)
+        return Point(known, warp, lane, group, repeat, element)
 
-    def _executes(self, point: _Point) -> str | None:
+    def _executes(self, point: Point) -> str | None:
         """Why the thread of ``point`` does not execute it, if so."""
         if not self._active(point.known, point.warp, point.lane):
             return f"thread ({point.warp}, {point.lane}) does not reach the call"
@@ -152,7 +151,7 @@ class Replay:
                 return f"group coordinate {name} {at} is not thread ({point.warp}, {point.lane})"
         return None
 
-    def _offset(self, operand: Operand, point: _Point, element: tuple[int, ...] | None = None) -> int:
+    def _offset(self, operand: Operand, point: Point, element: tuple[int, ...] | None = None) -> int:
         return int(place(operand, point.at(element), point.known).offset)
 
     def _access(
@@ -169,44 +168,27 @@ class Replay:
         )
 
     def _address(self, operand: Operand, told: Told, offset: int) -> str | None:
-        if self.call.collective:
-            matrix, row, word = (told.elements.get(name, 0) for name in self.call.element_names)
-            lane = 4 * row + word if operand.space == "registers" else 8 * matrix + row
-            if told.lane != lane:
-                return f"lane {told.lane} is told, but lane {lane} is who does it"
         if operand.space == "registers":
-            slot = offset // (self.call.bits // 8)
+            same = [o.view_bits for o in self.call.operands if o.storage == operand.storage]
+            slot = offset // (max(same) // 8)
             return None if told.slot == slot else f"slot {told.slot} is told, {slot} is right"
         if (told.base or 0) % operand.align:
             return f"base {told.base} is no multiple of {operand.align}"
         return None if told.byte_address == offset else f"byte {told.byte_address} is told, {offset} is right"
 
+    def _some(self, fault: Callable[[int], str | None]) -> str | None:
+        """The counterexample may be of any tensor; ``fault`` says what is wrong with it for one."""
+        problems = [fault(position) for position in range(len(self.call.operands))]
+        return None if None in problems else problems[0]
+
     # Demands.
 
-    def _alignment(self, told: Told, size: int) -> str | None:
-        point = self._point(told)
-        row = (*point.element[:-1], 0)
-        return self._access(self.call.memory, told, lambda o, _: (o + (told.base or 0)) % size != 0, row)
-
-    def _aligned(self, told: Told) -> str | None:
-        return self._alignment(told, self.call.count * self.call.bits // 8)
-
-    def _row_aligned(self, told: Told) -> str | None:
-        return self._alignment(told, 16)
-
-    def _contiguous(self, told: Told) -> str | None:
-        memory, width = self.call.memory, self.call.bits // 8
-
-        def apart(offset: int, point: _Point) -> bool:
-            first = self._offset(memory, point, (*point.element[:-1], 0))
-            return offset != first + point.element[-1] * width
-
-        return self._access(memory, told, apart)
-
-    _row_contiguous = _contiguous
-
     def _whole_register(self, told: Told) -> str | None:
-        return self._access(self.call.registers, told, lambda o, _: o % (self.call.bits // 8) != 0)
+        def torn_apart(position: int) -> str | None:
+            operand, own = self._of(position, told)
+            return self._access(operand, told, lambda o, _: o % (operand.view_bits // 8) != 0, own)
+
+        return self._some(torn_apart)
 
     def _whole_element(self, told: Told) -> str | None:
         point = self._point(told)
@@ -229,18 +211,28 @@ class Replay:
         return "each wide element is one run of bytes"
 
     def _in_storage(self, told: Told) -> str | None:
-        call = self.call
-        if told.slot is not None:
-            operand, size, element = call.registers, call.bits // 8, None
-        else:
-            point = self._point(told)
-            operand, element = call.memory, (*point.element[:-1], 0)
-            size = 16 if call.collective else call.count * call.bits // 8
+        return self._some(lambda position: self._outside(position, told))
+
+    def _span(self, position: int, told: Told) -> tuple[tuple[int, ...], int]:
+        """The element at which what is used of a tensor at once starts, and how many bytes that is."""
+        operand, own = self._of(position, told)
+        return own, operand.view_bits // 8
+
+    def _outside(self, position: int, told: Told) -> str | None:
+        operand = self.call.operands[position]
+        if (operand.space == "registers") != (told.slot is not None):
+            return f"{operand.name} is in {operand.space}"
+        element, size = self._span(position, told)
         if operand.backing is None:
             # Such storage has no end to speak of: it is as long as the shape needs.
             return self._access(operand, told, lambda o, _: o < 0, element)
-        total = operand.backing.elements * operand.bits // 8
+        total = operand.backing.elements * operand.storage_unit
         return self._access(operand, told, lambda o, _: o < 0 or o + size > total, element)
+
+    def _of(self, position: int, told: Told) -> tuple[Operand, tuple[int, ...]]:
+        """A tensor, and which of its elements is told of."""
+        own = self.call.element_of(position, self._point(told).element)
+        return self.call.operands[position], tuple(own)
 
     def _in_bounds(self, told: Told) -> str | None:
         point = self._point(told)
@@ -257,56 +249,43 @@ class Replay:
         return "every region is inside its dimension"
 
     def _owned(self, told: Told) -> str | None:
+        return self._some(lambda position: self._foreign(position, told))
+
+    def _foreign(self, position: int, told: Told) -> str | None:
         call, point = self.call, self._point(told)
         problem = self._executes(point)
         if problem:
             return problem
-        lane = 4 * point.element[1] + point.element[2] if call.collective else point.lane
-        replica = tuple(told.replicas.get(f"replica{d}", 0) for d in range(len(call.registers.replicas)))
-        found = place(call.registers, point.at(), point.known, replica).axes
-        thread = numbers(call.block, point.warp, lane)
+        operand, own = self._of(position, told)
+        replica = tuple(told.replicas.get(f"replica{d}", 0) for d in range(len(operand.replicas)))
+        found = place(operand, point.at(own), point.known, replica).axes
+        thread = numbers(call.block, point.warp, call.lane_of(point.element, point.lane))
         if all(at == needed for _, at, needed in owners(call.block, found, thread, call.scope)):
             return "the element belongs to its thread"
-        return self._address(call.registers, told, self._offset(call.registers, point))
+        return self._address(operand, told, self._offset(operand, point, own))
 
-    def _pair(self, operand: Operand, told: Told, width: int) -> str | None:
+    def _distinct(self, told: Told) -> str | None:
+        """Two elements of the destination are one register."""
         one, two = self._point(told), self._second(told)
-        for point in (one, two):
+        if (one.repeat, one.element) == (two.repeat, two.element):
+            return "the two sides are one"
+        return self._overlap(told, (0, one), (0, two))
+
+    def _overlap(self, told: Told, *sides: tuple[int, Point]) -> str | None:
+        """The told element of one tensor and that of the other, each executed, share bytes."""
+        reach = []
+        for position, point in sides:
             problem = self._executes(point)
             if problem:
                 return problem
-        same_thread = (one.warp, one.lane) == (two.warp, two.lane)
-        same_place = one.repeat == two.repeat and one.element == two.element
-        if self.call.collective and self.call.load:
-            same_place = one.repeat == two.repeat and one.element[0] == two.element[0]
-        if same_place and (same_thread or (self.call.collective and one.warp == two.warp)):
-            return "the two sides are one"
-        first, second = self._offset(operand, one), self._offset(operand, two)
-        if abs(first - second) >= width:
+            operand = self.call.operands[position]
+            own = tuple(self.call.element_of(position, point.element))
+            offset = self._offset(operand, point, own)
+            reach.append((operand, offset, offset + operand.view_bits // 8))
+        (operand, first, first_end), (_, second, second_end) = reach
+        if first >= second_end or second >= first_end:
             return f"offsets {first} and {second} do not overlap"
         return self._address(operand, told, first)
-
-    def _distinct(self, told: Told) -> str | None:
-        return self._pair(self.call.registers, told, self.call.bits // 8)
-
-    def _write_conflict(self, told: Told) -> str | None:
-        return self._pair(self.call.memory, told, self.call.bits // 8)
-
-    def _uniform(self, told: Told) -> str | None:
-        """The two lanes of one warp see two regions."""
-        one, two = (
-            replace(
-                self._point(told), lane=lane, known={**symbols, **numbers(self.call.block, told.warp or 0, lane)}
-            )
-            for lane, symbols in (
-                (told.threads.get("lane", 0), self._symbols(told)),
-                (told.threads.get("lane'", 0), self._symbols(told, "'")),
-            )
-        )  # fmt: skip
-        if not all(self._active(p.known, p.warp, p.lane) for p in (one, two)):
-            return "a thread does not reach the call"
-        same = self._offset(self.call.memory, one) == self._offset(self.call.memory, two)
-        return "both lanes see one region" if same else None
 
     def _converged(self, told: Told) -> str | None:
         """The told member of the group does not reach the call, while another thread of its unit does."""
@@ -348,10 +327,10 @@ class Replay:
         ):
             return None
         known = {**symbols, **numbers(call.block, warp, lane)}
-        inner = [0] * (len(call.registers.view_shape) - len(self.group_extents))
+        inner = [0] * (len(call.naming.view_shape) - len(self.group_extents))
         thread = numbers(call.block, warp, 0 if call.collective else lane)
         for group in product(*map(range, self.group_extents)):
-            found = place(call.registers, [*group, *inner], known).axes
+            found = place(call.naming, [*group, *inner], known).axes
             if all(at == needed for _, at, needed in owners(call.block, found, thread, call.scope)):
                 return f"group coordinate {group} stands for the thread"
         return None

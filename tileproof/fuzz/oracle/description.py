@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
+from typing import Any, ClassVar, TypeVar
 
 from tileproof.fuzz.oracle.terms import Term, names
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -49,10 +52,16 @@ class Swizzle:
 
 @dataclass(frozen=True)
 class Backing:
-    """Storage of ``elements`` elements that was there before; the tensor starts at element ``at``."""
+    """Storage of ``elements`` elements that was there before; the tensor starts at element ``at``.
+
+    These elements have ``bits`` bits, by default as many as the tensor's. Tensors whose backings name one
+    ``storage`` share it; without a name it is the tensor's alone.
+    """
 
     elements: int
     at: Term
+    storage: str | None = None
+    bits: int | None = None
 
 
 @dataclass(frozen=True)
@@ -79,7 +88,8 @@ class Operand:
     The view comes about in this order: ``region``; ``read_as``, the last dimension in elements of so many
     bits; ``reshape``, the same row-major order in other extents; ``order``, where dimension ``d`` is
     ``order[d]`` before. ``align`` is what the base address of the storage is known to be a multiple of, in
-    bytes.
+    bytes. ``dtype`` is the element type of the view, by default unsigned integers. Operands of one ``name`` are
+    views of one tensor.
     """
 
     name: str
@@ -96,6 +106,33 @@ class Operand:
     read_as: int | None = None
     reshape: tuple[int, ...] | None = None
     order: tuple[int, ...] | None = None
+    dtype: str | None = None
+
+    kind: ClassVar[str] = "tensor"
+
+    @property
+    def tensor(self) -> Operand:
+        """All that the view of it does not say."""
+        dtype = self.tensor_dtype
+        return replace(self, region=(), read_as=None, reshape=None, order=None, dtype=dtype)
+
+    @property
+    def tensor_dtype(self) -> str:
+        """The element type of the tensor."""
+        return self.dtype if self.dtype and self.read_as is None else f"uint{self.bits}"
+
+    @property
+    def storage(self) -> str:
+        """The name of the storage that the tensor is in."""
+        if self.backing is None:
+            return self.name
+        return self.backing.storage or f"{self.name}_storage"
+
+    @property
+    def storage_unit(self) -> int:
+        """Bytes of the elements that the storage was made of."""
+        made_of = self.bits if self.backing is None else self.backing.bits or self.bits
+        return made_of // 8
 
     @property
     def view_bits(self) -> int:
@@ -126,49 +163,101 @@ class Operand:
 
 
 @dataclass(frozen=True)
-class Call:
-    """An instruction with its operands. ``count`` is the vector length or the number of matrices, ``bits`` a
-    word's width.
+class Scalar:
+    """What is read once and not from a tensor.
 
-    ``guard``, ``assume`` and ``pred`` are truth terms over symbols and thread numbers (``assume`` over
-    symbols only).
+    ``kind`` is ``number``, of the type that the instruction takes; ``index``, where ``value`` is a term;
+    ``constant`` of ``dtype``; or ``variable`` of ``dtype``, where ``value`` is its name.
     """
 
+    kind: str
+    value: Any
+    dtype: str | None = None
+
+    def mentions(self) -> Iterator[str]:
+        """The symbols of an index."""
+        if self.kind == "index":
+            yield from names(self.value)
+
+
+@dataclass(frozen=True)
+class Function:
+    """A typed scalar function: names and types of its parameters, and a term of its operations."""
+
+    name: str
+    parameters: tuple[tuple[str, str], ...]
+    result: str
+    body: Term
+
+
+@dataclass(frozen=True)
+class Call:
+    """An instruction with its operands at a launch.
+
+    ``guard``, ``assume`` and ``pred`` are truth terms over symbols and thread numbers (``assume`` over
+    symbols only). ``index_bits`` is the width of the offset arithmetic, if the caller chooses it.
+    """
+
+    checker: ClassVar[str] = "check"
+    """The function of :mod:`tileproof` that takes such a call."""
+
     family: str
-    space: str
-    bits: int
-    count: int
     scope: str
     block: tuple[int, ...]
-    registers: Operand
-    memory: Operand
-    trans: bool = False
-    symbols: tuple[Symbol, ...] = ()
-    guard: Term | None = None
-    assume: Term | None = None
-    pred: Term | None = None
+    symbols: tuple[Symbol, ...] = field(default=(), kw_only=True)
+    guard: Term | None = field(default=None, kw_only=True)
+    assume: Term | None = field(default=None, kw_only=True)
+    pred: Term | None = field(default=None, kw_only=True)
+    index_bits: int | None = field(default=None, kw_only=True)
 
     @property
-    def load(self) -> bool:
-        return self.family in ("ld", "ldmatrix")
+    def operands(self) -> tuple[Operand, ...]:
+        """The tensors, in PTX order."""
+        raise NotImplementedError
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """What is handed over, in PTX order: the tensors, and whatever else stands between them."""
+        return self.operands
+
+    @property
+    def opcode(self) -> Any:
+        """What is checked: the spelling of an instruction, or a function."""
+        raise NotImplementedError
+
+    @property
+    def naming(self) -> Operand:
+        """The operand whose layout says which thread has which element."""
+        return self.operands[0]
 
     @property
     def collective(self) -> bool:
         """Whether a warp executes the instruction as one."""
-        return self.family in ("ldmatrix", "stmatrix")
-
-    @property
-    def operands(self) -> tuple[Operand, Operand]:
-        """In PTX order."""
-        return (self.registers, self.memory) if self.load else (self.memory, self.registers)
+        return False
 
     @property
     def suffix(self) -> tuple[int, ...]:
-        return (self.count, 8, 4) if self.collective else (self.count,)
+        """The extents of the coordinates that the instruction itself gives its elements."""
+        return ()
 
     @property
     def element_names(self) -> tuple[str, ...]:
-        return ("matrix", "row", "word") if self.collective else ("word",)
+        """What those coordinates are called."""
+        return ()
+
+    def element_of(self, _position: int, element: Sequence[T]) -> list[T]:
+        """Those of the element coordinates that the tensor at a position has."""
+        return list(element)
+
+    def lane_of(self, _element: Sequence[Any], lane: Any) -> Any:
+        """The lane whose register an element is in, where ``lane`` executes."""
+        return lane
+
+    @property
+    def outer_shape(self) -> tuple[int, ...]:
+        """The extents of group and repeats, which all tensors of a fitting call have."""
+        shape = self.operands[0].view_shape
+        return shape[: len(shape) - len(self.element_of(0, self.suffix))]
 
     @property
     def group_axes(self) -> tuple[str, ...]:
@@ -182,17 +271,10 @@ class Call:
         return prod(self.block)
 
     @property
-    def opcode(self) -> str:
-        if self.collective:
-            trans = ".trans" if self.trans else ""
-            return f"{self.family}.sync.aligned.m8n8.x{self.count}{trans}.{self.space}.b16"
-        vector = "" if self.count == 1 else f".v{self.count}"
-        return f"{self.family}.{self.space}{vector}.b{self.bits}"
-
-    @property
     def parameters(self) -> dict[str, Term]:
         """Keywords of ``tileproof.check`` beside those of the launch."""
-        return {} if self.pred is None else {"pred": self.pred}
+        stated = {"pred": self.pred, "index_bits": self.index_bits}
+        return {name: term for name, term in stated.items() if term is not None}
 
     def mentions(self) -> Iterator[str]:
         """Every name that a term of the call mentions, as often as it stands there."""
@@ -201,6 +283,56 @@ class Call:
                 yield from names(term)
         for operand in self.operands:
             yield from operand_names(operand)
+
+
+@dataclass(frozen=True)
+class Access(Call):
+    """An instruction between memory and registers.
+
+    ``count`` is the vector length or the number of matrices, ``bits`` a word's width.
+    """
+
+    space: str
+    bits: int
+    count: int
+    registers: Operand
+    memory: Operand
+    trans: bool = False
+
+    @property
+    def load(self) -> bool:
+        return self.family in ("ld", "ldmatrix")
+
+    @property
+    def collective(self) -> bool:
+        return self.family in ("ldmatrix", "stmatrix")
+
+    @property
+    def operands(self) -> tuple[Operand, Operand]:
+        return (self.registers, self.memory) if self.load else (self.memory, self.registers)
+
+    @property
+    def naming(self) -> Operand:
+        return self.registers
+
+    @property
+    def suffix(self) -> tuple[int, ...]:
+        return (self.count, 8, 4) if self.collective else (self.count,)
+
+    @property
+    def element_names(self) -> tuple[str, ...]:
+        return ("matrix", "row", "word") if self.collective else ("word",)
+
+    def lane_of(self, element: Sequence[Any], lane: Any) -> Any:
+        return 4 * element[1] + element[2] if self.collective else lane
+
+    @property
+    def opcode(self) -> str:
+        if self.collective:
+            trans = ".trans" if self.trans else ""
+            return f"{self.family}.sync.aligned.m8n8.x{self.count}{trans}.{self.space}.b16"
+        vector = "" if self.count == 1 else f".v{self.count}"
+        return f"{self.family}.{self.space}{vector}.b{self.bits}"
 
 
 def operand_names(operand: Operand, *, regions: bool = True) -> Iterator[str]:

@@ -130,5 +130,5 @@ def place(
     coordinates, past = tensor_coordinates(operand, at, known)
     axes = tensor_place(operand, coordinates, known, replica)
     first = value(operand.backing.at, known) if operand.backing is not None else 0
-    elements = first + axes.pop("m")
-    return Place(axes, elements * (operand.bits // 8) + past * (operand.view_bits // 8))
+    start = first * operand.storage_unit
+    return Place(axes, start + axes.pop("m") * (operand.bits // 8) + past * (operand.view_bits // 8))

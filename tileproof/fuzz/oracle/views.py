@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from tileproof.fuzz.oracle.description import Call, Operand, operand_names
+from tileproof.fuzz.oracle.description import Access, Call, Operand, operand_names
 from tileproof.fuzz.oracle.grid import along, symbol_grid
 from tileproof.fuzz.oracle.places import starts, tensor_place
 from tileproof.fuzz.oracle.threads import numbers, warps
 
 
-def misfits(call: Call) -> list[str]:
-    """Demands on state space, width and shape."""
+def access_misfits(call: Access) -> list[str]:
+    """Demands of an access on state space, width and shape."""
     found = []
     spaces = {"registers": ("registers",), "memory": (call.space.partition("::")[0],)}
     for operand, role in ((call.registers, "registers"), (call.memory, "memory")):
@@ -29,13 +29,15 @@ def misfits(call: Call) -> list[str]:
     first, second = (o.view_shape[: len(o.view_shape) - len(suffix)] for o in call.operands)
     if first != second:
         found.append("shape")
-    if call.scope == "thread":
-        # "No thread axes are accepted": each thread has all of the tensor.
-        registers = call.registers
-        named = {f.axis for f in registers.factors if f.extent != 1} | {f.axis for f in registers.replicas}
-        if (named | {axis for _, axis in registers.offsets}) - {"m"}:
-            found.append("owned")
-    return found
+    return [*found, *named_threads(call, call.registers)]
+
+
+def named_threads(call: Call, registers: Operand) -> list[str]:
+    """At thread scope "no thread axes are accepted": each thread has all of the tensor."""
+    if call.scope != "thread":
+        return []
+    named = {f.axis for f in registers.factors if f.extent != 1} | {f.axis for f in registers.replicas}
+    return ["owned"] if (named | {axis for _, axis in registers.offsets}) - {"m"} else []
 
 
 def begins_early(operand: Operand) -> bool:

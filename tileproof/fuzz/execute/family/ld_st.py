@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from tileproof.fuzz.execute.moves import Executed, Move, Units, executed
 from tileproof.fuzz.execute.points import Points, access_points
-from tileproof.fuzz.oracle.description import Call
+from tileproof.fuzz.oracle.description import Access
 
 
-def points(call: Call, ctas: int) -> Points:
+def points(call: Access, ctas: int) -> Points:
     """An element of a point is a word."""
     return access_points(call, call.count, ctas)
 
 
-def moves(call: Call, points: Points) -> tuple[Move, ...]:
+def moves(call: Access, points: Points) -> tuple[Move, ...]:
     """PTX ISA 9.7.9.8, 9.7.9.11."""
     width = call.bits // 8
     register, memory = (

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from tileproof.fuzz.execute.moves import Executed, Move, Units, executed
 from tileproof.fuzz.execute.points import Points, access_points
-from tileproof.fuzz.oracle.description import Call
+from tileproof.fuzz.oracle.description import Access
 
 
-def points(call: Call, ctas: int) -> Points:
+def points(call: Access, ctas: int) -> Points:
     """An element of a point is the lane's word of a matrix, or a half of it."""
     return access_points(call, call.count * (2 if call.trans else 1), ctas)
 
 
-def moves(call: Call, points: Points) -> tuple[Move, ...]:
+def moves(call: Access, points: Points) -> tuple[Move, ...]:
     """Lanes stand for rows and words; each moves what it owns."""
     row, word = points.lane // 4, points.lane % 4
     if call.trans:
