@@ -35,7 +35,8 @@ def choices_of(seed: int, number: int) -> Choices:
 class Row:
     """One view.
 
-    ``verdict`` is the library's word, or ``refused`` (there is no such view) or ``unreachable``. ``refuted``,
+    ``verdict`` is the library's word, or ``refused`` (there is no such view), ``unreachable``, ``raised`` (an
+    exception that is no answer) or ``died`` (every process that looked at the view ended). ``refuted``,
     ``hazards`` and ``undecided`` are obligations. ``executed`` says what was run: ``emitted`` code of a
     proof, ``addresses`` of a refused view, or nothing, an empty text. ``result`` is ``agreed``, ``differs``
     (memory or registers are not what the layout says) or ``trapped: ...``. ``faults`` are disagreements; a

@@ -1,0 +1,202 @@
+"""Stores: what goes in comes out, whole chunks or nothing, and a message for every file that is none."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.chunks import plain
+from tileproof.errors import InternalError
+from tileproof.fuzz.rows import Chunk
+from tileproof.fuzz.store import SCHEMA, Identity, Store, StoreError
+
+IDENTITY = Identity(3, "brute-force", "0123")
+CHUNKS = [Chunk("ld", 3, 0, 40), Chunk("st", 3, 0, 40), Chunk("ld", 3, 40, 25), Chunk("ld", 3, 200, 10)]
+
+
+def filled(path: Path) -> Store:
+    store = Store.create(path, IDENTITY)
+    run = store.begin_run("2026-01-01T00:00:00+00:00", ["ld", "st"], 115, "2 processes", {"numpy": "2"})
+    for n, chunk in enumerate(CHUNKS):
+        store.write(run, chunk, plain(chunk), float(n))
+    return store
+
+
+def test_what_goes_in_comes_out(tmp_path: Path) -> None:
+    with filled(tmp_path / "a.sqlite"):
+        pass
+    with Store.open(tmp_path / "a.sqlite") as store:
+        expected = sorted((r for c in CHUNKS for r in plain(c)), key=lambda r: (r.family, r.number))
+        assert list(store.rows()) == expected
+        assert store.done() == {"ld": [range(65), range(200, 210)], "st": [range(40)]}
+        assert store.identity == IDENTITY
+
+
+def test_a_chunk_may_be_reported_twice(tmp_path: Path) -> None:
+    with filled(tmp_path / "a.sqlite") as store:
+        before = list(store.rows())
+        store.write(1, CHUNKS[0], plain(CHUNKS[0]), 9.0)
+        assert list(store.rows()) == before
+
+
+def test_a_chunk_with_a_view_missing_is_not_kept(tmp_path: Path) -> None:
+    with filled(tmp_path / "a.sqlite") as store:
+        before = list(store.rows())
+        chunk = Chunk("st", 3, 40, 5)
+        for rows in (plain(chunk)[:-1], plain(chunk)[::-1], []):
+            with pytest.raises(InternalError, match="came back as the views"):
+                store.write(1, chunk, rows, 9.0)
+        assert list(store.rows()) == before
+        assert store.done()["st"] == [range(40)]
+
+
+def test_the_views_of_the_database_have_names_for_everything(tmp_path: Path) -> None:
+    with filled(tmp_path / "a.sqlite") as store:
+        rows = list(store.rows())
+        assert store.query(
+            "SELECT count(*) FROM findings WHERE family = 'ld' AND kind = 'refuted' AND obligation = 'in-bounds'"
+        ) == [(sum("in-bounds" in r.refuted for r in rows if r.family == "ld"),)]
+        assert store.query("SELECT family, number, text FROM faults ORDER BY family, number") == [
+            (r.family, r.number, text) for r in rows for text in r.faults
+        ]
+        assert store.query("SELECT max(json_extract(milliseconds, '$.check')) FROM views") == [
+            (max(r.milliseconds["check"] for r in rows),)
+        ]
+
+
+def test_a_report_asks_indexes_and_no_table(tmp_path: Path) -> None:
+    with filled(tmp_path / "a.sqlite") as store:
+        for sql in (
+            "SELECT form, verdict, count(*) FROM view GROUP BY form, verdict",
+            "SELECT count(*) FROM finding WHERE kind = 'refuted' AND obligation = 'aligned'",
+        ):
+            (plan,) = {row[3] for row in store.query(f"EXPLAIN QUERY PLAN {sql}")}
+            assert "COVERING INDEX" in plan
+
+
+def test_a_hundred_thousand_views_take_few_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    with Store.create(path, IDENTITY) as store:
+        run = store.begin_run("", ["ld"], None, "", {})
+        for first in range(0, 100_000, 10_000):
+            chunk = Chunk("ld", 3, first, 10_000)
+            store.write(run, chunk, plain(chunk), 1.0)
+    assert path.stat().st_size < 40 << 20
+
+
+def test_a_full_disk_keeps_what_was_reported(tmp_path: Path) -> None:
+    with filled(tmp_path / "a.sqlite") as store:
+        before, done = list(store.rows()), store.done()
+        (pages,) = store.query("PRAGMA page_count")[0]
+        store.query(f"PRAGMA max_page_count = {pages}")
+        big = Chunk("ldmatrix", 3, 0, 5000)
+        with pytest.raises(StoreError, match="the disk is full; all that was reported before is kept"):
+            store.write(1, big, plain(big), 9.0)
+        assert list(store.rows()) == before
+        assert store.done() == done
+        # There is room again: the same chunk, names of rows that were rolled back included, is written.
+        store.query("PRAGMA max_page_count = 1000000")
+        store.write(1, big, plain(big), 9.0)
+        assert [r for r in store.rows() if r.family == "ldmatrix"] == plain(big)
+
+
+class Failing:
+    """A connection on which one statement fails."""
+
+    def __init__(self, inner: sqlite3.Connection, word: str, error: Exception) -> None:
+        self._inner, self._word, self._error = inner, word, error
+
+    def execute(self, sql: str, parameters: object = ()) -> object:
+        if sql.startswith(self._word):
+            raise self._error
+        return self._inner.execute(sql, parameters)  # type: ignore[arg-type]
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)
+
+
+@pytest.mark.parametrize("word", ["BEGIN", "INSERT OR IGNORE INTO view", "UPDATE run", "COMMIT"])
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (OSError(28, "No space left on device"), "the disk is full"),
+        (sqlite3.OperationalError("disk I/O error"), "disk I/O error; all that was reported before is kept"),
+    ],
+)
+def test_a_write_that_fails_anywhere_leaves_nothing(
+    tmp_path: Path, word: str, error: Exception, message: str
+) -> None:
+    with filled(tmp_path / "a.sqlite") as store:
+        before, done, inner = list(store.rows()), store.done(), store.connection
+        chunk = Chunk("st", 3, 40, 5)
+        store.connection = Failing(inner, word, error)  # type: ignore[assignment]
+        with pytest.raises(StoreError, match=message):
+            store.write(1, chunk, plain(chunk), 9.0)
+        store.connection = inner
+        assert (list(store.rows()), store.done()) == (before, done)
+        store.write(1, chunk, plain(chunk), 9.0)
+        assert store.done()["st"] == [range(45)]
+
+
+@pytest.mark.parametrize(
+    ("identity", "message"),
+    [
+        (Identity(4, "brute-force", "0123"), "holds a campaign of seed 3, asked was seed 4"),
+        (Identity(3, "gpu", "0123"), "holds a campaign of backend brute-force, asked was backend gpu"),
+        (Identity(3, "brute-force", "9999"), "made up by another version of the generators"),
+    ],
+)
+def test_a_store_is_of_one_campaign(tmp_path: Path, identity: Identity, message: str) -> None:
+    filled(tmp_path / "a.sqlite").close()
+    with pytest.raises(StoreError, match=message):
+        Store.create(tmp_path / "a.sqlite", identity)
+    with Store.create(tmp_path / "a.sqlite", IDENTITY) as store:
+        assert len(list(store.rows())) == sum(c.views for c in CHUNKS)
+
+
+def test_a_file_that_is_no_store(tmp_path: Path) -> None:
+    text = tmp_path / "text.sqlite"
+    text.write_text("any text that is longer than the header of a database" * 3, encoding="utf-8")
+    other = tmp_path / "other.sqlite"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE t (a)")
+    connection.close()
+    later = tmp_path / "later.sqlite"
+    filled(later).close()
+    connection = sqlite3.connect(later)
+    connection.execute(f"PRAGMA user_version = {SCHEMA + 1}")
+    connection.close()
+    for path, message in (
+        (text, "not the store of a campaign"),
+        (other, "not the store of a campaign"),
+        (later, f"a store of schema {SCHEMA + 1}, and this version reads schema {SCHEMA}"),
+        (tmp_path, "no such store|cannot be opened"),
+    ):
+        content = path.read_bytes() if path.is_file() else b""
+        with pytest.raises(StoreError, match=message):
+            Store.open(path)
+        with pytest.raises(StoreError, match=message):
+            Store.create(path, IDENTITY)
+        assert path.is_dir() or path.read_bytes() == content
+    with pytest.raises(StoreError, match="no such store"):
+        Store.open(tmp_path / "none.sqlite")
+    with pytest.raises(StoreError, match="cannot be opened; does its folder exist"):
+        Store.create(tmp_path / "none" / "a.sqlite", IDENTITY)
+
+
+def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
+    (tmp_path / "a.sqlite").touch()
+    with Store.create(tmp_path / "a.sqlite", IDENTITY) as store:
+        assert store.done() == {}
+
+
+def test_two_campaigns_may_write_the_same_store(tmp_path: Path) -> None:
+    with filled(tmp_path / "a.sqlite") as one, Store.open(tmp_path / "a.sqlite") as two:
+        chunk = Chunk("st", 3, 40, 5)
+        one.write(1, chunk, plain(chunk), 1.0)
+        two.write(1, chunk, plain(chunk), 1.0)
+        longer = Chunk("st", 3, 40, 9)
+        two.write(1, longer, plain(longer), 1.0)
+        assert len([r for r in one.rows() if r.family == "st"]) == 49

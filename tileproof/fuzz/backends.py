@@ -1,0 +1,73 @@
+"""What looks at views: brute force, the simulator, a GPU, recorded maps, the peer.
+
+A backend is a module of :mod:`tileproof.fuzz.backend` with a constant ``BACKEND``, found by being there. Its name is
+the module's, with hyphens.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Protocol
+
+from tileproof.errors import FuzzError
+from tileproof.fuzz import backend as backend_package
+from tileproof.fuzz.generate.choices import Choices
+from tileproof.fuzz.rows import Chunk, Row
+
+
+class ChunkFunction(Protocol):
+    """Looks at each view of a chunk, in order.
+
+    What goes wrong with one view belongs into its row; :class:`FuzzError` ends the campaign (no GPU is left), and
+    any other exception counts as the end of the process.
+    """
+
+    def __call__(self, chunk: Chunk, /) -> list[Row]: ...
+
+
+Make = Callable[[int], ChunkFunction]
+"""Makes the chunk function of worker process ``n``, in that process. Has to be a function of a module."""
+
+
+def cores() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class ViewBackend:
+    """``missing`` says why it cannot be used here, or ``None``; ``processes`` how many are right by default: one
+    for each core, or for each GPU. ``again`` looks at the one view that these choices give; with it failures are
+    made minimal. ``versions`` are those of what it relies on beside tileproof. A chunk has ``chunk`` views.
+    """
+
+    summary: str
+    make: Make
+    missing: Callable[[], str | None] = lambda: None
+    processes: Callable[[], int] = cores
+    again: Callable[[str, Choices], Row] | None = None
+    versions: Callable[[], dict[str, str]] = field(default=dict)
+    chunk: int = 250
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """Every backend."""
+    return tuple(m.name.replace("_", "-") for m in pkgutil.iter_modules(backend_package.__path__))
+
+
+def backend_of(name: str) -> ViewBackend:
+    """The backend of a name. Raises :class:`FuzzError` if there is none, or if it cannot be used here."""
+    if name not in names():
+        raise FuzzError(f"no backend {name!r}; there are {', '.join(names())}")
+    module = importlib.import_module(f"{backend_package.__name__}.{name.replace('-', '_')}")
+    found: ViewBackend = module.BACKEND
+    reason = found.missing()
+    if reason is not None:
+        raise FuzzError(f"the backend {name} cannot be used here: {reason}")
+    return found
