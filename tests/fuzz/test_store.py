@@ -172,7 +172,7 @@ def test_a_file_that_is_no_store(tmp_path: Path) -> None:
         (text, "not the store of a campaign"),
         (other, "not the store of a campaign"),
         (later, f"a store of schema {SCHEMA + 1}, and this version reads schema {SCHEMA}"),
-        (tmp_path, "no such store|cannot be opened"),
+        (tmp_path, "a folder; name a file in it"),
     ):
         content = path.read_bytes() if path.is_file() else b""
         with pytest.raises(StoreError, match=message):
@@ -184,6 +184,14 @@ def test_a_file_that_is_no_store(tmp_path: Path) -> None:
         Store.open(tmp_path / "none.sqlite")
     with pytest.raises(StoreError, match="cannot be opened; does its folder exist"):
         Store.create(tmp_path / "none" / "a.sqlite", IDENTITY)
+
+
+def test_a_store_that_may_only_be_read(tmp_path: Path) -> None:
+    with filled(tmp_path / "a.sqlite") as store:
+        store.query("PRAGMA query_only = ON")
+        with pytest.raises(StoreError, match=r"a\.sqlite: may not be written"):
+            store.write(1, Chunk("st", 3, 40, 5), plain(Chunk("st", 3, 40, 5)), 9.0)
+        assert store.done()["st"] == [range(40)]
 
 
 def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:

@@ -122,15 +122,16 @@ def show(
 ) -> None:
     """Show a view as a program, with what the library and brute force say of it."""
     with ended_well():
+        from tileproof.errors import FuzzError
         from tileproof.fuzz.agreement import opinions
         from tileproof.fuzz.backend.brute_force import compared
-        from tileproof.fuzz.campaign import families_of
         from tileproof.fuzz.failures import program
-        from tileproof.fuzz.families import generate
+        from tileproof.fuzz.families import generate, mnemonics
         from tileproof.fuzz.rows import choices_of
 
-        (name,) = families_of([family])[:1]
-        call = generate(name, choices_of(seed, number))
+        if family not in mnemonics():
+            raise FuzzError(f"no family {family!r}; there are {', '.join(mnemonics())}")
+        call = generate(family, choices_of(seed, number))
         comparison = compared(call)
         typer.echo(program(call))
         typer.echo("\n".join(f"# {line}" for line in opinions(comparison).splitlines()))

@@ -40,7 +40,7 @@ class DaskRunner:
         try:
             if address == "local":
                 self._cluster = distributed.LocalCluster(
-                    n_workers=processes, threads_per_worker=1, processes=True, dashboard_address=None
+                    n_workers=processes, threads_per_worker=1, processes=True, dashboard_address=":0"
                 )
             self._client = distributed.Client(
                 self._cluster or address, timeout=CONNECT_S, set_as_default=False
@@ -58,10 +58,10 @@ class DaskRunner:
         from distributed.scheduler import KilledWorker
 
         attempts = Attempts(chunks)
-        finished: Any = self._distributed.as_completed([])
+        finished: Any = self._distributed.as_completed([], loop=self._client.loop)
         running: dict[Any, Attempt] = {}
         while True:
-            while len(running) < AHEAD * max(1, len(self._client.scheduler_info(n_workers=-1)["workers"])):
+            while len(running) < AHEAD * max(1, len(self._client.nthreads())):
                 attempt = attempts.next()
                 if attempt is None:
                     break

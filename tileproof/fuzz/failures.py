@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tileproof.errors import FuzzError
@@ -21,6 +22,7 @@ from tileproof.fuzz.rows import Row, choices_of
 from tileproof.fuzz.store import Store
 from tileproof.report.reproduce import reproduction
 from tileproof.report.whole import write_whole
+from tileproof.spec.files import check_file
 
 if TYPE_CHECKING:
     from hypothesis.database import ExampleDatabase
@@ -110,13 +112,24 @@ def _file(failure: Failure, folder: Path) -> tuple[Path, str]:
     ]
     comment = "".join(f"# {line}\n" for part in head for line in part.splitlines())
     stem = f"{failure.family}-{failure.seed}-{failure.number}"
-    call = failure.call
+    spec = _spec(failure.call)
+    if spec is None:
+        return folder / f"{stem}.py", comment + program(failure.call)
+    return folder / f"{stem}.toml", comment + spec
+
+
+def _spec(call: Call) -> str | None:
+    """The call as a spec file, if that is read back and gets the same verdict."""
     try:
         report = checked(call)
-        spec = reproduction(report.call)
-    except Exception:  # noqa: BLE001 - whatever the library does with it, the description can be written
-        return folder / f"{stem}.py", comment + program(call)
-    return folder / f"{stem}.toml", f"{comment}# The library says {report.verdict.value}.\n\n{spec}"
+        text = f"# The library says {report.verdict.value}.\n\n{reproduction(report.call)}"
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "call.toml")
+            path.write_text(text, encoding="utf-8")
+            (again,) = check_file(path)
+    except Exception:  # noqa: BLE001 - whatever the library does with the call, a program can always be written
+        return None
+    return text if again.report.verdict is report.verdict else None
 
 
 def program(call: Call) -> str:

@@ -123,6 +123,8 @@ class Store:
     @classmethod
     def open(cls, path: Path) -> Store:
         """A store that is there. Raises :class:`StoreError` if it is not one that this version reads."""
+        if path.is_dir():
+            raise StoreError(f"{path}: a folder; name a file in it")
         if not path.is_file():
             raise StoreError(f"{path}: no such store; `tileproof fuzz run --store {path}` makes one")
         connection = _connect(path, "rw")
