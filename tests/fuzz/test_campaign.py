@@ -185,6 +185,12 @@ def test_a_process_that_dies_loses_nothing(tmp_path: Path, monkeypatch: pytest.M
     assert (tmp_path / "mark").exists()
 
 
+def test_a_chunk_function_gives_back_what_it_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(chunks.MARK, str(tmp_path / "mark"))
+    assert pooled(chunks.make_holding, tmp_path / "a.sqlite", 1) == expected()
+    assert (tmp_path / "mark").exists()
+
+
 def assert_one_view_is_lost(rows: Sequence[Row], reason: str) -> None:
     """Only the view that nobody survives is in disorder."""
     differing = [(a, b) for a, b in zip(rows, expected(), strict=True) if a != b]

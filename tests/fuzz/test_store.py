@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.fuzz.chunks import plain
 from tileproof.errors import InternalError
-from tileproof.fuzz.rows import Chunk
-from tileproof.fuzz.store import SCHEMA, Identity, Store, StoreError
+from tileproof.fuzz.rows import Chunk, Tally
+from tileproof.fuzz.schema import SCHEMA
+from tileproof.fuzz.store import Identity, Store, StoreError
+from tileproof.fuzz.summary import summary
 
 IDENTITY = Identity(3, "brute-force", "0123")
 CHUNKS = [Chunk("ld", 3, 0, 40), Chunk("st", 3, 0, 40), Chunk("ld", 3, 40, 25), Chunk("ld", 3, 200, 10)]
@@ -207,4 +210,32 @@ def test_two_campaigns_may_write_the_same_store(tmp_path: Path) -> None:
         two.write(1, chunk, plain(chunk), 1.0)
         longer = Chunk("st", 3, 40, 9)
         two.write(1, longer, plain(longer), 1.0)
-        assert len([r for r in one.rows() if r.family == "st"]) == 49
+        # What the other has done counts once; the rest is still to be done.
+        assert one.done()["st"] == [range(45)]
+        assert len([r for r in one.rows() if r.family == "st"]) == 45
+
+
+def test_tallies_are_added_up(tmp_path: Path) -> None:
+    proved = Tally("ld", "ld.global.b32", "proved", (), 70, "map")
+    refuted = Tally("ld", "ld.global.b32", "refuted", ("aligned", "in-bounds"), 30, "map")
+    with filled(tmp_path / "a.sqlite") as store:
+        before = list(store.rows())
+        odd = replace(plain(Chunk("ld", 3, 1003, 1))[0], faults=("unsound: aligned",))
+        for first in (1000, 1100):
+            store.write(
+                1, Chunk("ld", 3, first, 100), [proved, refuted, *([odd] if first == 1000 else [])], 9.0
+            )
+        assert store.tallies() == [replace(proved, views=140), replace(refuted, views=60)]
+        assert store.done()["ld"][-1] == range(1000, 1200)
+        # A chunk counts once, and a row must be one of its views.
+        store.write(1, Chunk("ld", 3, 1050, 100), [proved], 9.0)
+        with pytest.raises(InternalError, match="came back as the views"):
+            store.write(1, Chunk("ld", 3, 2000, 100), [proved, odd], 9.0)
+        assert store.tallies() == [replace(proved, views=140), replace(refuted, views=60)]
+        assert len(list(store.rows())) == len(before) + 1
+        found = summary(store)
+        own = [r for r in before if r.family == "ld"]
+        assert found.families["ld"].views == len(own) + 200
+        assert found.families["ld"].refuted["in-bounds"] == 60 + sum("in-bounds" in r.refuted for r in own)
+        assert found.executed["map"] == {"looked at": 200}
+        assert found.disagreeing == 1 + sum(bool(r.faults) for r in before)

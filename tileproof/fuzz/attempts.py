@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tileproof.fuzz.families import generate
-from tileproof.fuzz.rows import Chunk, Row, choices_of
+from tileproof.fuzz.rows import Chunk, Looked, Row, choices_of
 
 ATTEMPTS = 3
 
@@ -42,7 +42,7 @@ class Attempts:
         """Plan what was never begun."""
         self._again.append(attempt)
 
-    def failed(self, attempt: Attempt, reason: str) -> tuple[Chunk, list[Row]] | None:
+    def failed(self, attempt: Attempt, reason: str) -> tuple[Chunk, Looked] | None:
         """Plan another attempt; or the row of a view that was given up."""
         chunk, failures = attempt.chunk, attempt.failures + 1
         if failures < ATTEMPTS:

@@ -17,17 +17,17 @@ from typing import Protocol
 from tileproof.errors import FuzzError
 from tileproof.fuzz import backend as backend_package
 from tileproof.fuzz.generate.choices import Choices
-from tileproof.fuzz.rows import Chunk, Row
+from tileproof.fuzz.rows import Chunk, Looked, Row, Runner
 
 
 class ChunkFunction(Protocol):
-    """Looks at each view of a chunk, in order.
+    """Looks at each view of a chunk, in order. If it has a method ``close``, that is called at the end.
 
     What goes wrong with one view belongs into its row; :class:`FuzzError` ends the campaign (no GPU is left), and
     any other exception counts as the end of the process.
     """
 
-    def __call__(self, chunk: Chunk, /) -> list[Row]: ...
+    def __call__(self, chunk: Chunk, /) -> Looked: ...
 
 
 Make = Callable[[int], ChunkFunction]
@@ -44,6 +44,8 @@ class ViewBackend:
     """``missing`` says why it cannot be used here, or ``None``; ``processes`` how many are right by default: one
     for each core, or for each GPU. ``again`` looks at the one view that these choices give; with it failures are
     made minimal. ``versions`` are those of what it relies on beside tileproof. A chunk has ``chunk`` views.
+    ``runner`` makes its own runner over so many processes of this machine; by default that is a pool of processes
+    with a chunk function each.
     """
 
     summary: str
@@ -53,6 +55,7 @@ class ViewBackend:
     again: Callable[[str, Choices], Row] | None = None
     versions: Callable[[], dict[str, str]] = field(default=dict)
     chunk: int = 250
+    runner: Callable[[int], Runner] | None = None
 
 
 @cache

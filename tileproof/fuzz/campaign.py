@@ -16,7 +16,7 @@ from pathlib import Path
 from tileproof.errors import FuzzError
 from tileproof.fuzz import generate
 from tileproof.fuzz.families import mnemonics
-from tileproof.fuzz.rows import STRIDE, Chunk, Row, Runner
+from tileproof.fuzz.rows import STRIDE, Chunk, Looked, Runner
 from tileproof.fuzz.store import Store
 from tileproof.report.version import tileproof_version
 
@@ -83,7 +83,7 @@ def run(
     runner: Runner,
     setting: Setting,
     seconds: float | None = None,
-    tell: Callable[[Chunk, list[Row]], None] = lambda _chunk, _rows: None,
+    tell: Callable[[Chunk, Looked], None] = lambda _chunk, _found: None,
 ) -> int:
     """Look at what the store has not yet, until all is done or the time is up; the number of views looked at.
 
@@ -104,10 +104,10 @@ def run(
     with closing(runner):
         started = datetime.now(UTC).isoformat(timespec="seconds")
         number = store.begin_run(started, plan.families, plan.views, setting.processes, setting.versions)
-        for chunk, rows in runner.run(in_time(plan.chunks(store.done()))):
-            store.write(number, chunk, rows, elapsed())
+        for chunk, found in runner.run(in_time(plan.chunks(store.done()))):
+            store.write(number, chunk, found, elapsed())
             views += chunk.views
-            tell(chunk, rows)
+            tell(chunk, found)
     return views
 
 

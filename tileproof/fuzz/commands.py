@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tileproof.fuzz.backends import ViewBackend
     from tileproof.fuzz.campaign import Plan
-    from tileproof.fuzz.rows import Chunk, Row, Runner
+    from tileproof.fuzz.rows import Chunk, Looked, Runner
     from tileproof.fuzz.store import Store
 
 DISAGREED = 1
@@ -165,7 +165,8 @@ def _looked(
     if dask is None:
         from tileproof.fuzz.pool import PoolRunner
 
-        runner, who = PoolRunner(backend.make, number), f"{number} processes"
+        runner = PoolRunner(backend.make, number) if backend.runner is None else backend.runner(number)
+        who = f"{number} processes"
     else:
         from tileproof.fuzz.distributed import DaskRunner
 
@@ -176,7 +177,7 @@ def _looked(
 
 
 @contextmanager
-def _progress(total: int | None) -> Iterator[Callable[[Chunk, list[Row]], None]]:
+def _progress(total: int | None) -> Iterator[Callable[[Chunk, Looked], None]]:
     """A bar on standard error, if that is a terminal, which counts views and those that disagree."""
     from rich.console import Console
     from rich.progress import (
@@ -195,9 +196,11 @@ def _progress(total: int | None) -> Iterator[Callable[[Chunk, list[Row]], None]]
     with Progress(*columns, *times, console=console, disable=not console.is_terminal, transient=True) as bar:
         task = bar.add_task("views", total=total)
 
-        def tell(chunk: Chunk, rows: list[Row]) -> None:
+        from tileproof.fuzz.rows import Row
+
+        def tell(chunk: Chunk, found: Looked) -> None:
             nonlocal faulty
-            faulty += sum(bool(row.faults) for row in rows)
+            faulty += sum(isinstance(row, Row) and bool(row.faults) for row in found)
             text = f"views, {faulty} disagree" if faulty else "views"
             bar.update(task, advance=chunk.views, description=text)
 

@@ -14,7 +14,7 @@ from typing import Any
 from tileproof.errors import FuzzError
 from tileproof.fuzz.attempts import Attempt, Attempts
 from tileproof.fuzz.backends import ChunkFunction, Make
-from tileproof.fuzz.rows import Chunk, Row
+from tileproof.fuzz.rows import Chunk, Looked
 
 AHEAD = 2
 """Chunks for each worker that are given away before their turn, so that no worker waits for the next one."""
@@ -52,7 +52,7 @@ class DaskRunner:
                 f"this machine ({str(error).splitlines()[0] if str(error) else type(error).__name__})"
             ) from error
 
-    def run(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, list[Row]]]:
+    def run(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, Looked]]:
         """Raises :class:`FuzzError` if the chunk function says so, or if the scheduler is lost."""
         from distributed.client import FutureCancelledError
         from distributed.scheduler import KilledWorker
@@ -72,7 +72,7 @@ class DaskRunner:
                 return
             future = next(finished)
             attempt = running.pop(future)
-            result: tuple[Chunk, list[Row]] | None
+            result: tuple[Chunk, Looked] | None
             try:
                 result = attempt.chunk, future.result()
             except FuzzError:
@@ -92,7 +92,7 @@ class DaskRunner:
                 part.close()
 
 
-def _look(make: Make, chunk: Chunk) -> list[Row]:
+def _look(make: Make, chunk: Chunk) -> Looked:
     """A task: the rows of a chunk, on whichever worker it comes to."""
     if make not in _functions:
         from distributed import get_worker

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,11 +13,14 @@ from multiprocessing.context import SpawnProcess
 
 from tileproof.errors import FuzzError
 from tileproof.fuzz.attempts import Attempt, Attempts
-from tileproof.fuzz.backends import Make
-from tileproof.fuzz.rows import Chunk, Row
+from tileproof.fuzz.backends import ChunkFunction, Make
+from tileproof.fuzz.rows import Chunk, Looked
 
 STARTS = 3
 """How often in a row a process may die before it is ready."""
+
+GRACE_S = 10.0
+"""Seconds that a process may take to end."""
 
 
 @dataclass(eq=False)
@@ -38,7 +42,7 @@ class PoolRunner:
         self._processes = processes
         self._stillborn = 0
 
-    def run(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, list[Row]]]:
+    def run(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, Looked]]:
         """Raises :class:`FuzzError` if the chunk function says so, or if no process gets ready."""
         attempts = Attempts(chunks)
         while len(self._workers) < self._processes:
@@ -56,16 +60,19 @@ class PoolRunner:
                     yield finished
 
     def close(self) -> None:
+        """End the processes, and give them time to give back what they hold."""
         for worker in self._workers:
-            worker.process.terminate()
             worker.connection.close()
+            worker.process.terminate()
         for worker in self._workers:
+            worker.process.join(GRACE_S)
+            worker.process.kill()
             worker.process.join()
         self._workers.clear()
 
     def _start(self, number: int) -> _Worker:
         here, there = self._context.Pipe()
-        process = self._context.Process(target=_serve, args=(there, self._make, number), daemon=True)
+        process = self._context.Process(target=_serve, args=(there, self._make, number))
         process.start()
         there.close()
         return _Worker(number, process, here)
@@ -77,7 +84,7 @@ class PoolRunner:
             with suppress(OSError):
                 worker.connection.send(worker.attempt.chunk)
 
-    def _heard(self, worker: _Worker, attempts: Attempts) -> tuple[Chunk, list[Row]] | None:
+    def _heard(self, worker: _Worker, attempts: Attempts) -> tuple[Chunk, Looked] | None:
         attempt = worker.attempt
         if attempt is None:
             return None
@@ -94,7 +101,7 @@ class PoolRunner:
         self._give(worker, attempts)
         return attempts.failed(attempt, what) if kind == "raised" else (attempt.chunk, what)
 
-    def _died(self, worker: _Worker, attempt: Attempt, attempts: Attempts) -> tuple[Chunk, list[Row]] | None:
+    def _died(self, worker: _Worker, attempt: Attempt, attempts: Attempts) -> tuple[Chunk, Looked] | None:
         worker.process.join()
         worker.connection.close()
         reason = _ending(worker.process.exitcode)
@@ -123,6 +130,9 @@ def _serve(connection: Connection, make: Make, number: int) -> None:
     """What a worker process does: chunks in, rows out, until nobody asks any more."""
     # Ctrl-C reaches every process of a terminal; the campaign decides when its workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # What a chunk function holds, such as a device, is given back on the way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    look: ChunkFunction | None = None
     try:
         try:
             look = make(number)
@@ -131,7 +141,7 @@ def _serve(connection: Connection, make: Make, number: int) -> None:
         connection.send(("ready", None))
         while True:
             chunk = connection.recv()
-            answer: tuple[str, list[Row] | str]
+            answer: tuple[str, Looked | str]
             try:
                 answer = ("rows", look(chunk))
             except FuzzError:
@@ -143,3 +153,7 @@ def _serve(connection: Connection, make: Make, number: int) -> None:
         connection.send(("unusable", str(error)))
     except (EOFError, OSError):
         pass  # the campaign has ended
+    finally:
+        close = getattr(look, "close", None)
+        if close is not None:
+            close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -59,11 +59,31 @@ class Row:
     device: str = ""
 
 
+@dataclass(frozen=True, order=True)
+class Tally:
+    """How many views had one verdict, where there are too many for a row each.
+
+    ``refuted`` are the demands that fail, in alphabetical order. ``executed`` is as in :class:`Row`, or ``map``
+    for views that were held against a recorded map.
+    """
+
+    family: str
+    opcode: str
+    verdict: str
+    refuted: tuple[str, ...]
+    views: int
+    executed: str = ""
+
+
+Looked = Sequence[Row | Tally]
+"""What is known of a chunk: a row for each view, in order; or tallies of them all, and rows of views of interest."""
+
+
 class Runner(Protocol):
     """Looks at views, in as many processes as it likes. Results do not depend on how many, nor on the order."""
 
-    def run(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, list[Row]]]:
-        """Each chunk with its rows, as soon as it is finished, in any order."""
+    def run(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, Looked]]:
+        """Each chunk with what is known of it, as soon as it is finished, in any order."""
         ...
 
     def close(self) -> None:

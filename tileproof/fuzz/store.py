@@ -17,54 +17,13 @@ from types import TracebackType
 from typing import Any
 
 from tileproof.errors import FuzzError, InternalError
-from tileproof.fuzz.rows import STRIDE, Chunk, Row
-
-SCHEMA = 1
-
-APPLICATION = 0x74706675
-"""``tpfu``: SQLite's application id, by which a store is told from other databases."""
+from tileproof.fuzz.rows import STRIDE, Chunk, Looked, Row, Tally
+from tileproof.fuzz.schema import APPLICATION, SCHEMA, TABLES
 
 BUSY_S = 30.0
 """Seconds to wait for another process that reads or writes the store."""
 
 KINDS = ("refuted", "hazards", "undecided")
-
-TABLES = """
-CREATE TABLE campaign (seed INTEGER NOT NULL, backend TEXT NOT NULL, generator TEXT NOT NULL);
-CREATE TABLE run (
-    id INTEGER PRIMARY KEY, started TEXT NOT NULL, families TEXT NOT NULL, wanted INTEGER, processes TEXT NOT NULL,
-    versions TEXT NOT NULL, seconds REAL NOT NULL DEFAULT 0
-);
-CREATE TABLE family (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-CREATE TABLE form (
-    id INTEGER PRIMARY KEY, family INTEGER NOT NULL REFERENCES family, opcode TEXT NOT NULL, scope TEXT NOT NULL,
-    UNIQUE (family, opcode, scope)
-);
-CREATE TABLE chunk (
-    family INTEGER NOT NULL REFERENCES family, first INTEGER NOT NULL, views INTEGER NOT NULL,
-    run INTEGER NOT NULL REFERENCES run, PRIMARY KEY (family, first)
-) WITHOUT ROWID;
-CREATE TABLE view (
-    id INTEGER PRIMARY KEY, form INTEGER NOT NULL REFERENCES form, verdict TEXT NOT NULL, executed TEXT NOT NULL,
-    result TEXT NOT NULL, device TEXT NOT NULL, milliseconds TEXT NOT NULL
-);
-CREATE TABLE finding (
-    view INTEGER NOT NULL REFERENCES view, kind TEXT NOT NULL, obligation TEXT NOT NULL,
-    PRIMARY KEY (view, kind, obligation)
-) WITHOUT ROWID;
-CREATE TABLE fault (view INTEGER NOT NULL REFERENCES view, text TEXT NOT NULL, UNIQUE (view, text));
-CREATE INDEX view_by_form ON view (form, verdict);
-CREATE INDEX view_by_result ON view (executed, result) WHERE executed <> '';
-CREATE INDEX finding_by_obligation ON finding (kind, obligation);
-CREATE VIEW views AS
-    SELECT view.id AS id, family.name AS family, view.id % 1099511627776 AS number, opcode, scope, verdict, executed,
-           result, device, milliseconds
-    FROM view JOIN form ON form.id = view.form JOIN family ON family.id = form.family;
-CREATE VIEW findings AS
-    SELECT views.*, finding.kind AS kind, finding.obligation AS obligation
-    FROM finding JOIN views ON views.id = finding.view;
-CREATE VIEW faults AS SELECT views.*, fault.text AS text FROM fault JOIN views ON views.id = fault.view;
-"""
 
 
 class StoreError(FuzzError):
@@ -200,33 +159,50 @@ class Store:
             )
             return int(self.connection.execute("SELECT last_insert_rowid()").fetchone()[0])
 
-    def write(self, run: int, chunk: Chunk, rows: Sequence[Row], seconds: float) -> None:
+    def write(self, run: int, chunk: Chunk, found: Looked, seconds: float) -> None:
         """Keep a chunk, all of it or nothing; ``seconds`` is how long the run has taken by now.
 
-        A view that is there already stays as it is, so a chunk may be reported twice. Raises :class:`StoreError`,
-        and :class:`InternalError` if rows are missing.
+        A chunk may be reported twice, and counts once. Raises :class:`StoreError`, and :class:`InternalError` if
+        rows are missing.
         """
-        if [row.number for row in rows] != list(chunk.numbers):
-            raise InternalError(f"{chunk} came back as the views {[row.number for row in rows]}")
+        rows = [row for row in found if isinstance(row, Row)]
+        tallies = [tally for tally in found if isinstance(tally, Tally)]
+        numbers = [row.number for row in rows]
+        if not set(numbers) <= set(chunk.numbers) if tallies else numbers != list(chunk.numbers):
+            raise InternalError(f"{chunk} came back as the views {numbers}")
         with self._transaction():
             execute = self.connection.execute
             family = self._family(chunk.family)
-            execute(
-                "INSERT OR IGNORE INTO chunk VALUES (?, ?, ?, ?)", (family, chunk.first, chunk.views, run)
+            overlapping = execute(
+                "SELECT 1 FROM chunk WHERE family = ? AND first < ? AND first + views > ?",
+                (family, chunk.numbers.stop, chunk.first),
             )
+            if overlapping.fetchone() is not None:
+                # Another campaign was here in the meantime. What it has not is still missing.
+                return
+            execute("INSERT INTO chunk VALUES (?, ?, ?, ?)", (family, chunk.first, chunk.views, run))
             for row in rows:
-                self._write(family, row)
+                self._write_row(family, row, tallied=bool(tallies))
+            for tally in tallies:
+                self._write_tally(tally)
             execute("UPDATE run SET seconds = ? WHERE id = ?", (seconds, run))
 
-    def _write(self, family: int, row: Row) -> None:
-        view = family * STRIDE + row.number
+    def _write_row(self, family: int, row: Row, *, tallied: bool) -> None:
+        view, form = family * STRIDE + row.number, self._form(row.family, row.opcode, row.scope)
         times = json.dumps({k: round(v, 3) for k, v in row.milliseconds.items()}, separators=(",", ":"))
-        values = (view, self._form(row), row.verdict, row.executed, row.result, row.device, times)
-        self.connection.execute("INSERT OR IGNORE INTO view VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+        values = (view, form, row.verdict, row.executed, row.result, row.device, times, tallied)
+        self.connection.execute("INSERT OR IGNORE INTO view VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
         found = [(view, kind, name) for kind in KINDS for name in getattr(row, kind)]
         self.connection.executemany("INSERT OR IGNORE INTO finding VALUES (?, ?, ?)", found)
         faults = [(view, text) for text in row.faults]
         self.connection.executemany("INSERT OR IGNORE INTO fault VALUES (?, ?)", faults)
+
+    def _write_tally(self, tally: Tally) -> None:
+        form, refuted = self._form(tally.family, tally.opcode, ""), json.dumps(tally.refuted)
+        self.connection.execute(
+            "INSERT INTO tally VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET views = views + excluded.views",
+            (form, tally.verdict, refuted, tally.executed, tally.views),
+        )
 
     def _family(self, name: str) -> int:
         if name not in self._families:
@@ -235,10 +211,10 @@ class Store:
             self._families[name] = int(found.fetchone()[0])
         return self._families[name]
 
-    def _form(self, row: Row) -> int:
-        key = (row.family, row.opcode, row.scope)
+    def _form(self, family: str, opcode: str, scope: str) -> int:
+        key = (family, opcode, scope)
         if key not in self._forms:
-            own = (self._family(row.family), row.opcode, row.scope)
+            own = (self._family(family), opcode, scope)
             self.connection.execute(
                 "INSERT OR IGNORE INTO form (family, opcode, scope) VALUES (?, ?, ?)", own
             )
@@ -263,8 +239,16 @@ class Store:
                 ranges.append(range(first, first + views))
         return found
 
+    def tallies(self) -> list[Tally]:
+        """Counts of views that have no rows of their own."""
+        found = self.query(
+            "SELECT family.name, opcode, verdict, refuted, views, executed FROM tally "
+            "JOIN form ON form.id = tally.form JOIN family ON family.id = form.family"
+        )
+        return sorted(Tally(f, o, v, tuple(json.loads(refuted)), n, e) for f, o, v, refuted, n, e in found)
+
     def rows(self) -> Iterator[Row]:
-        """Every view, by family and number."""
+        """Every view that has a row, by family and number."""
         findings: dict[int, dict[str, list[str]]] = {}
         for view, kind, name in self.query(
             "SELECT view, kind, obligation FROM finding ORDER BY view, kind, obligation"
@@ -275,7 +259,8 @@ class Store:
             faults.setdefault(view, []).append(text)
         seed = self.identity.seed
         for view, family, number, opcode, scope, verdict, executed, result, device, times in self.query(
-            "SELECT * FROM views ORDER BY family, number"
+            "SELECT id, family, number, opcode, scope, verdict, executed, result, device, milliseconds "
+            "FROM views ORDER BY family, number"
         ):
             own = findings.get(view, {})
             refuted, hazards, undecided = (tuple(own.get(kind, ())) for kind in KINDS)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from tileproof.fuzz.failures import kind_of
-from tileproof.fuzz.store import Store
+from tileproof.fuzz.store import KINDS, Store
 from tileproof.report.sections import Section
 
 FORMAT = 1
@@ -59,38 +60,52 @@ class Summary:
         return self.views / self.seconds if self.seconds else 0.0
 
 
+class _Counts(defaultdict[str, Counter[str]]):
+    """Counters by name."""
+
+    def __init__(self) -> None:
+        super().__init__(Counter)
+
+
 def summary(store: Store) -> Summary:
     """Raises :class:`StoreError` for a store that cannot be read."""
-    counts: dict[str, dict[str, dict[str, int]]] = {}
+    verdicts, forms = _Counts(), _Counts()
+    found = {kind: _Counts() for kind in KINDS}
+    executed = _Counts()
     for family, opcode, verdict, n in store.query(
         "SELECT family.name, opcode, verdict, count(*) FROM view JOIN form ON form.id = view.form "
-        "JOIN family ON family.id = form.family GROUP BY form, verdict ORDER BY family.name, opcode, verdict"
+        "JOIN family ON family.id = form.family WHERE NOT tallied GROUP BY form, verdict"
     ):
-        own = counts.setdefault(family, {"verdicts": {}, "forms": {}})
-        own["verdicts"][verdict] = own["verdicts"].get(verdict, 0) + n
-        own["forms"][opcode] = own["forms"].get(opcode, 0) + n
-    found: dict[str, dict[str, dict[str, int]]] = {}
+        verdicts[family][verdict] += n
+        forms[family][opcode] += n
     for family, kind, name, n in store.query(
-        "SELECT family.name, kind, obligation, count(*) FROM finding JOIN family ON family.id = finding.view >> 40 "
-        "GROUP BY family.name, kind, obligation ORDER BY family.name, obligation"
+        "SELECT family.name, kind, obligation, count(*) FROM finding JOIN view ON view.id = finding.view "
+        "JOIN family ON family.id = finding.view >> 40 WHERE NOT tallied GROUP BY family.name, kind, obligation"
     ):
-        found.setdefault(family, {}).setdefault(kind, {})[name] = n
+        found[kind][family][name] += n
+    for what, result, n in store.query(
+        "SELECT executed, result, count(*) FROM view WHERE result <> '' AND NOT tallied GROUP BY executed, result"
+    ):
+        # What follows a colon is about one view.
+        executed[what or "nothing"][result.partition(":")[0]] += n
+    for tally in store.tallies():
+        verdicts[tally.family][tally.verdict] += tally.views
+        forms[tally.family][tally.opcode] += tally.views
+        for name in tally.refuted:
+            found["refuted"][tally.family][name] += tally.views
+        if tally.executed:
+            executed[tally.executed]["looked at"] += tally.views
     families = {
         family: FamilySummary(
-            sum(own["verdicts"].values()), _most_first(own["verdicts"]), own["forms"],
-            dict.fromkeys(_obligations(family), 0) | found.get(family, {}).get("refuted", {}),
-            found.get(family, {}).get("hazards", {}), found.get(family, {}).get("undecided", {}),
+            verdicts[family].total(),
+            dict(verdicts[family].most_common()),
+            dict(sorted(forms[family].items())),
+            dict.fromkeys(_obligations(family), 0) | dict(sorted(found["refuted"][family].items())),
+            dict(sorted(found["hazards"][family].items())),
+            dict(sorted(found["undecided"][family].items())),
         )
-        for family, own in counts.items()
-    }  # fmt: skip
-    executed: dict[str, dict[str, int]] = {}
-    for what, result, n in store.query(
-        "SELECT executed, result, count(*) FROM view WHERE executed <> '' GROUP BY executed, result"
-    ):
-        # A trap is told with its address, which is nobody's business here.
-        own_results = executed.setdefault(what, {})
-        short = result.partition(":")[0]
-        own_results[short] = own_results.get(short, 0) + n
+        for family in sorted(verdicts)
+    }
     runs = [
         {
             "started": started, "families": json.loads(names), "wanted": wanted, "processes": processes,
@@ -109,7 +124,7 @@ def summary(store: Store) -> Summary:
         runs,
         dict(store.query("SELECT device, count(*) FROM view WHERE device <> '' GROUP BY device")),
         families,
-        executed,
+        {what: dict(results) for what, results in sorted(executed.items())},
         _disagreements(store),
     )
 
@@ -120,10 +135,6 @@ def _disagreements(store: Store) -> list[Disagreement]:
         kinds.setdefault(kind_of(text), set()).add((family, number))
     found = [Disagreement(kind, len(views), *min(views)) for kind, views in kinds.items()]
     return sorted(found, key=lambda d: (-d.views, d.kind))
-
-
-def _most_first(counts: dict[str, int]) -> dict[str, int]:
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _obligations(family: str) -> list[str]:
@@ -160,7 +171,7 @@ def summary_sections(found: Summary) -> list[Section]:
             hazards = tuple((name, str(n), _share(n, own.views)) for name, n in own.hazards.items())
             sections.append(Section(f"{family}: hazards", hazards))
     executed = [
-        (what, result or "no result", str(n))
+        (what, result, str(n))
         for what, own_results in found.executed.items()
         for result, n in own_results.items()
     ]
