@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,8 @@ from tileproof.fuzz.rows import Chunk, Tally
 from tileproof.fuzz.schema import SCHEMA
 from tileproof.fuzz.store import Identity, Store, StoreError
 from tileproof.fuzz.summary import summary
+
+PAGE = Path(__file__).parents[2] / "docs" / "campaigns.md"
 
 IDENTITY = Identity(3, "brute-force", "0123")
 CHUNKS = [Chunk("ld", 3, 0, 40), Chunk("st", 3, 0, 40), Chunk("ld", 3, 40, 25), Chunk("ld", 3, 200, 10)]
@@ -239,3 +242,19 @@ def test_tallies_are_added_up(tmp_path: Path) -> None:
         assert found.families["ld"].refuted["in-bounds"] == 60 + sum("in-bounds" in r.refuted for r in own)
         assert found.executed["map"] == {"looked at": 200}
         assert found.disagreeing == 1 + sum(bool(r.faults) for r in before)
+
+
+QUERIES = re.findall(r"^```sql\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("sql", QUERIES)
+def test_the_queries_of_the_page_have_answers(tmp_path: Path, sql: str) -> None:
+    with filled(tmp_path / "a.sqlite") as store:
+        assert store.query(sql)
+
+
+def test_the_page_lists_the_columns(tmp_path: Path) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    with filled(tmp_path / "a.sqlite") as store:
+        columns = [name for (name,) in store.query("SELECT name FROM pragma_table_info('views')")]
+        assert "| `views` | " + ", ".join(f"`{name}`" for name in columns) + " |" in text
