@@ -119,6 +119,11 @@ class Failing:
             raise self._error
         return self._inner.execute(sql, parameters)  # type: ignore[arg-type]
 
+    def executemany(self, sql: str, parameters: object) -> object:
+        if sql.startswith(self._word):
+            raise self._error
+        return self._inner.executemany(sql, parameters)  # type: ignore[arg-type]
+
     def __getattr__(self, name: str) -> object:
         return getattr(self._inner, name)
 

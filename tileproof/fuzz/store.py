@@ -181,21 +181,24 @@ class Store:
                 # Another campaign was here in the meantime. What it has not is still missing.
                 return
             execute("INSERT INTO chunk VALUES (?, ?, ?, ?)", (family, chunk.first, chunk.views, run))
-            for row in rows:
-                self._write_row(family, row, tallied=bool(tallies))
+            self._write_rows(family, rows, tallied=bool(tallies))
             for tally in tallies:
                 self._write_tally(tally)
             execute("UPDATE run SET seconds = ? WHERE id = ?", (seconds, run))
 
-    def _write_row(self, family: int, row: Row, *, tallied: bool) -> None:
-        view, form = family * STRIDE + row.number, self._form(row.family, row.opcode, row.scope)
-        times = json.dumps({k: round(v, 3) for k, v in row.milliseconds.items()}, separators=(",", ":"))
-        values = (view, form, row.verdict, row.executed, row.result, row.device, times, tallied)
-        self.connection.execute("INSERT OR IGNORE INTO view VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
-        found = [(view, kind, name) for kind in KINDS for name in getattr(row, kind)]
-        self.connection.executemany("INSERT OR IGNORE INTO finding VALUES (?, ?, ?)", found)
-        faults = [(view, text) for text in row.faults]
-        self.connection.executemany("INSERT OR IGNORE INTO fault VALUES (?, ?)", faults)
+    def _write_rows(self, family: int, rows: Sequence[Row], *, tallied: bool) -> None:
+        views, findings, faults = [], [], []
+        for row in rows:
+            view = family * STRIDE + row.number
+            form = self._form(row.family, row.opcode, row.scope)
+            times = json.dumps({stage: round(ms, 3) for stage, ms in row.milliseconds.items()})
+            views.append((view, form, row.verdict, row.executed, row.result, row.device, times, tallied))
+            findings += [(view, kind, name) for kind in KINDS for name in getattr(row, kind)]
+            faults += [(view, text) for text in row.faults]
+        many = self.connection.executemany
+        many("INSERT OR IGNORE INTO view VALUES (?, ?, ?, ?, ?, ?, ?, ?)", views)
+        many("INSERT OR IGNORE INTO finding VALUES (?, ?, ?)", findings)
+        many("INSERT OR IGNORE INTO fault VALUES (?, ?)", faults)
 
     def _write_tally(self, tally: Tally) -> None:
         form, refuted = self._form(tally.family, tally.opcode, ""), json.dumps(tally.refuted)
