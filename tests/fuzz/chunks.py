@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 from tileproof.errors import FuzzError
@@ -70,6 +72,15 @@ class Holding:
 
 def make_holding(worker: int) -> ChunkFunction:
     return Holding()
+
+
+def in_a_process_of_its_own(chunk: Chunk) -> list[Row]:
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(plain, chunk).result()
+
+
+def make_with_processes(worker: int) -> ChunkFunction:
+    return in_a_process_of_its_own
 
 
 def make_first_gives_up(worker: int) -> ChunkFunction:

@@ -191,6 +191,12 @@ def test_a_chunk_function_gives_back_what_it_holds(tmp_path: Path, monkeypatch: 
     assert (tmp_path / "mark").exists()
 
 
+def test_a_process_may_have_processes_of_its_own(tmp_path: Path) -> None:
+    with store(tmp_path / "a.sqlite") as one:
+        run(one, replace(PLAN, chunk=40), PoolRunner(chunks.make_with_processes, 1), SETTING)
+        assert list(one.rows()) == expected()
+
+
 def test_a_process_that_gives_up_is_told_and_replaced_by_the_others(tmp_path: Path) -> None:
     runner = PoolRunner(chunks.make_first_gives_up, 2)
     with store(tmp_path / "a.sqlite") as one:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,13 @@ def test_a_worker_that_dies_loses_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv(chunks.MARK, str(tmp_path / "mark"))
     assert looked(chunks.make_killed_once, tmp_path / "a.sqlite", "local", 2) == expected()
     assert (tmp_path / "mark").exists()
+
+
+def test_a_worker_may_have_processes_of_its_own(tmp_path: Path) -> None:
+    plan = replace(PLAN, chunk=40)
+    with store(tmp_path / "a.sqlite") as one:
+        run(one, plan, DaskRunner(chunks.make_with_processes, "local", 1), SETTING)
+        assert list(one.rows()) == expected()
 
 
 def test_a_chunk_function_that_raises(tmp_path: Path) -> None:

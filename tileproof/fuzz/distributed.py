@@ -40,6 +40,8 @@ class DaskRunner:
         self._client: Any = None
         try:
             if address == "local":
+                # A worker of a GPU has processes of its own, which prepare what it runs.
+                importlib.import_module("dask").config.set({"distributed.worker.daemon": False})
                 self._cluster = distributed.LocalCluster(
                     n_workers=processes, threads_per_worker=1, processes=True, dashboard_address=":0"
                 )
