@@ -34,7 +34,6 @@ def test_a_recording_says_where_it_is_from(recording: str) -> None:
     assert all(CONTENTS[recording][key] for key in ("gpu", "compute_capability", "driver", "cuda"))
 
 
-@pytest.mark.xfail(reason="to be recorded by benchmarks/record_examples.py on a GPU")
 @pytest.mark.parametrize("recording", CONTENTS)
 def test_every_example_that_the_gpu_has_is_recorded(recording: str) -> None:
     capability = CONTENTS[recording]["compute_capability"]
