@@ -99,7 +99,12 @@ def participation(call: Call, active: Any, extents: tuple[int, ...]) -> Particip
 
 def _uneven(rows: Any) -> bool:
     """Whether the true places of some row are not evenly spaced."""
-    return any(len(set(np.diff(np.flatnonzero(row)).tolist())) > 1 for row in np.unique(rows, axis=0))
+    place, n = np.arange(rows.shape[1]), rows.shape[1]
+    count, first = rows.sum(axis=1), rows.argmax(axis=1)
+    last = n - 1 - rows[:, ::-1].argmax(axis=1)
+    step = np.maximum((last - first) // np.maximum(count - 1, 1), 1)
+    even = (place >= first[:, None]) & (place <= last[:, None]) & ((place - first[:, None]) % step[:, None] == 0)
+    return bool(((even != rows).any(axis=1) & (count > 0)).any())
 
 
 def owners(
