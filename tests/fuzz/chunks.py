@@ -72,6 +72,10 @@ def make_holding(worker: int) -> ChunkFunction:
     return Holding()
 
 
+def make_first_gives_up(worker: int) -> ChunkFunction:
+    return without_device if worker == 0 else plain
+
+
 def make_plain(worker: int) -> ChunkFunction:
     return plain
 

@@ -191,6 +191,14 @@ def test_a_chunk_function_gives_back_what_it_holds(tmp_path: Path, monkeypatch: 
     assert (tmp_path / "mark").exists()
 
 
+def test_a_process_that_gives_up_is_told_and_replaced_by_the_others(tmp_path: Path) -> None:
+    runner = PoolRunner(chunks.make_first_gives_up, 2)
+    with store(tmp_path / "a.sqlite") as one:
+        run(one, PLAN, runner, SETTING)
+        assert list(one.rows()) == expected()
+    assert runner.notes == ["worker 0 has given up: no GPU here: cuInit says 100"]
+
+
 def assert_one_view_is_lost(rows: Sequence[Row], reason: str) -> None:
     """Only the view that nobody survives is in disorder."""
     differing = [(a, b) for a, b in zip(rows, expected(), strict=True) if a != b]

@@ -23,15 +23,15 @@ from tileproof.fuzz.rows import Chunk, Looked, Row, Runner
 class ChunkFunction(Protocol):
     """Looks at each view of a chunk, in order. If it has a method ``close``, that is called at the end.
 
-    What goes wrong with one view belongs into its row; :class:`FuzzError` ends the campaign (no GPU is left), and
-    any other exception counts as the end of the process.
+    What goes wrong with one view belongs into its row. A :class:`TileproofError` says that this process can look at
+    nothing any more (its GPU is gone), and any other exception counts as the end of the process.
     """
 
     def __call__(self, chunk: Chunk, /) -> Looked: ...
 
 
 Make = Callable[[int], ChunkFunction]
-"""Makes the chunk function of worker process ``n``, in that process. Has to be a function of a module."""
+"""Makes the chunk function of worker process ``n``, in that process. Is sent there, so it is a function of a module."""
 
 
 def cores() -> int:

@@ -174,6 +174,8 @@ def _looked(
     setting = campaign.Setting(who, campaign.versions() | backend.versions())
     with _progress(left) as tell:
         campaign.run(store, plan, runner, setting, seconds, tell)
+    for note in getattr(runner, "notes", ()):
+        complain(note)
 
 
 @contextmanager

@@ -7,11 +7,12 @@ to others.
 from __future__ import annotations
 
 import importlib
+import pickle
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tileproof.errors import FuzzError
+from tileproof.errors import FuzzError, TileproofError
 from tileproof.fuzz.attempts import Attempt, Attempts
 from tileproof.fuzz.backends import ChunkFunction, Make
 from tileproof.fuzz.rows import Chunk, Looked
@@ -21,8 +22,8 @@ AHEAD = 2
 
 CONNECT_S = "20s"
 
-_functions: dict[Make, ChunkFunction] = {}
-"""In a worker: what was made there, once for each process."""
+_functions: dict[bytes, ChunkFunction] = {}
+"""In a worker: what was made there, once for each process, by what made it."""
 
 
 class DaskRunner:
@@ -53,7 +54,8 @@ class DaskRunner:
             ) from error
 
     def run(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, Looked]]:
-        """Raises :class:`FuzzError` if the chunk function says so, or if the scheduler is lost."""
+        """Raises what a chunk function says of a worker that can look at nothing any more, and :class:`FuzzError` if
+        the scheduler is lost."""
         from distributed.client import FutureCancelledError
         from distributed.scheduler import KilledWorker
 
@@ -65,7 +67,7 @@ class DaskRunner:
                 attempt = attempts.next()
                 if attempt is None:
                     break
-                future = self._client.submit(_look, self._make, attempt.chunk, pure=False)
+                future = self._client.submit(_look, pickle.dumps(self._make), attempt.chunk, pure=False)
                 running[future] = attempt
                 finished.add(future)
             if not running:
@@ -75,7 +77,7 @@ class DaskRunner:
             result: tuple[Chunk, Looked] | None
             try:
                 result = attempt.chunk, future.result()
-            except FuzzError:
+            except TileproofError:
                 raise
             except (KilledWorker, FutureCancelledError) as error:
                 if self._client.status != "running":
@@ -92,12 +94,12 @@ class DaskRunner:
                 part.close()
 
 
-def _look(make: Make, chunk: Chunk) -> Looked:
+def _look(make: bytes, chunk: Chunk) -> Looked:
     """A task: the rows of a chunk, on whichever worker it comes to."""
     if make not in _functions:
         from distributed import get_worker
 
-        _functions[make] = make(worker_number(get_worker().name))
+        _functions[make] = pickle.loads(make)(worker_number(get_worker().name))  # noqa: S301 - as Dask does
     return _functions[make](chunk)
 
 

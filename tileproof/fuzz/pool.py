@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
-from tileproof.errors import FuzzError
+from tileproof.errors import FuzzError, TileproofError
 from tileproof.fuzz.attempts import Attempt, Attempts
 from tileproof.fuzz.backends import ChunkFunction, Make
 from tileproof.fuzz.rows import Chunk, Looked
@@ -33,7 +33,10 @@ class _Worker:
 
 
 class PoolRunner:
-    """``processes`` processes, each with the chunk function that ``make`` makes there."""
+    """``processes`` processes, each with the chunk function that ``make`` makes there.
+
+    ``notes`` say which of them have given up.
+    """
 
     def __init__(self, make: Make, processes: int) -> None:
         self._make = make
@@ -41,9 +44,10 @@ class PoolRunner:
         self._workers: list[_Worker] = []
         self._processes = processes
         self._stillborn = 0
+        self.notes: list[str] = []
 
     def run(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, Looked]]:
-        """Raises :class:`FuzzError` if the chunk function says so, or if no process gets ready."""
+        """Raises :class:`FuzzError` if every process has given up, or if one does not even get ready."""
         attempts = Attempts(chunks)
         while len(self._workers) < self._processes:
             self._workers.append(self._start(len(self._workers)))
@@ -96,10 +100,21 @@ class PoolRunner:
             worker.ready, self._stillborn = True, 0
             return None
         if kind == "unusable":
-            raise FuzzError(what)
+            self._retire(worker, attempt, attempts, what)
+            return None
         # The process gets its next chunk before anybody thinks about this one.
         self._give(worker, attempts)
         return attempts.failed(attempt, what) if kind == "raised" else (attempt.chunk, what)
+
+    def _retire(self, worker: _Worker, attempt: Attempt, attempts: Attempts, reason: str) -> None:
+        """Go on without a process that cannot look at anything, unless it is the last one."""
+        attempts.later(attempt)
+        self._workers.remove(worker)
+        worker.process.join()
+        worker.connection.close()
+        self.notes.append(f"worker {worker.number} has given up: {reason}")
+        if not self._workers:
+            raise FuzzError(reason)
 
     def _died(self, worker: _Worker, attempt: Attempt, attempts: Attempts) -> tuple[Chunk, Looked] | None:
         worker.process.join()
@@ -137,19 +152,19 @@ def _serve(connection: Connection, make: Make, number: int) -> None:
         try:
             look = make(number)
         except Exception as error:
-            raise FuzzError(str(error) if isinstance(error, FuzzError) else repr(error)) from error
+            raise FuzzError(str(error) if isinstance(error, TileproofError) else repr(error)) from error
         connection.send(("ready", None))
         while True:
             chunk = connection.recv()
             answer: tuple[str, Looked | str]
             try:
                 answer = ("rows", look(chunk))
-            except FuzzError:
+            except TileproofError:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever it is, it is told with its chunk
                 answer = ("raised", f"{type(error).__name__}: {error}")
             connection.send(answer)
-    except FuzzError as error:
+    except TileproofError as error:
         connection.send(("unusable", str(error)))
     except (EOFError, OSError):
         pass  # the campaign has ended
