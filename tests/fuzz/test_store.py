@@ -246,6 +246,8 @@ def test_tallies_are_added_up(tmp_path: Path) -> None:
         assert found.families["ld"].views == len(own) + 200
         assert found.families["ld"].refuted["in-bounds"] == 60 + sum("in-bounds" in r.refuted for r in own)
         assert found.executed["map"] == {"looked at": 200}
+        (disagreement,) = (d for d in found.disagreements if d.tallied)
+        assert (disagreement.number, disagreement.fault) == (1003, "unsound: aligned")
         assert found.disagreeing == 1 + sum(bool(r.faults) for r in before)
 
 

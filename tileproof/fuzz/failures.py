@@ -58,12 +58,13 @@ def kind_of(fault: str) -> str:
 def failures(store: Store, again: Again | None, most: int) -> list[Failure]:
     """One failure for each family and kind in the store, at most so many, made minimal where ``again`` looks again.
 
-    A view that no process survived is taken as it is.
+    A view that no process survived is taken as it is. Those of tallied chunks follow from their numbers in a way that
+    only their backend knows; the store has what is wrong with them.
     """
     found: dict[tuple[str, str], Failure] = {}
     seed = store.identity.seed
     for family, number, verdict, text in store.query(
-        "SELECT family, number, verdict, text FROM faults ORDER BY family, number"
+        "SELECT family, number, verdict, text FROM faults WHERE NOT tallied ORDER BY family, number"
     ):
         key = family, kind_of(text)
         if key not in found and len(found) < most:

@@ -32,12 +32,17 @@ class FamilySummary:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """Faults of one kind: how many views have one, and the first of them."""
+    """Faults of one kind: how many views have one, and the first of them with its fault in full.
+
+    ``tallied`` views are not made up like others, so nothing shows them again.
+    """
 
     kind: str
     views: int
     family: str
     number: int
+    tallied: bool
+    fault: str
 
 
 @dataclass(frozen=True)
@@ -130,10 +135,10 @@ def summary(store: Store) -> Summary:
 
 
 def _disagreements(store: Store) -> list[Disagreement]:
-    kinds: dict[str, set[tuple[str, int]]] = {}
-    for family, number, text in store.query("SELECT family, number, text FROM faults"):
-        kinds.setdefault(kind_of(text), set()).add((family, number))
-    found = [Disagreement(kind, len(views), *min(views)) for kind, views in kinds.items()]
+    kinds: dict[str, dict[tuple[str, int], tuple[bool, str]]] = {}
+    for family, number, tallied, text in store.query("SELECT family, number, tallied, text FROM faults"):
+        kinds.setdefault(kind_of(text), {})[family, number] = (bool(tallied), text)
+    found = [Disagreement(kind, len(views), *min(views), *views[min(views)]) for kind, views in kinds.items()]
     return sorted(found, key=lambda d: (-d.views, d.kind))
 
 
@@ -179,7 +184,11 @@ def summary_sections(found: Summary) -> list[Section]:
         sections.append(Section("Executed", tuple(executed)))
     if found.disagreements:
         rows = [
-            (str(d.views), d.kind, f"tileproof fuzz show {d.family} {found.seed} {d.number}")
+            (
+                str(d.views),
+                d.kind,
+                d.fault if d.tallied else f"tileproof fuzz show {d.family} {found.seed} {d.number}",
+            )
             for d in found.disagreements[:SHOWN]
         ]
         sections.append(Section("DISAGREEMENTS (views, kind, the first one)", tuple(rows)))
