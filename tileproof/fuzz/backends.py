@@ -1,7 +1,7 @@
 """What looks at views: brute force, the simulator, a GPU, recorded maps, the peer.
 
-A backend is a module of :mod:`tileproof.fuzz.backend` with a constant ``BACKEND``, found by being there. Its name is
-the module's, with hyphens.
+A backend is a module of :mod:`tileproof.fuzz.backend` with a constant ``BACKEND``, found by being there: a
+:class:`ViewBackend`, or a function that makes one from a file of hardware maps. Its name is the module's, with hyphens.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Protocol
 
 from tileproof.errors import FuzzError
@@ -64,12 +65,16 @@ def names() -> tuple[str, ...]:
     return tuple(m.name.replace("_", "-") for m in pkgutil.iter_modules(backend_package.__path__))
 
 
-def backend_of(name: str) -> ViewBackend:
-    """The backend of a name. Raises :class:`FuzzError` if there is none, or if it cannot be used here."""
+def backend_of(name: str, maps: Path | None = None) -> ViewBackend:
+    """The backend of a name, with these hardware maps. Raises :class:`FuzzError` if it cannot be had here."""
     if name not in names():
         raise FuzzError(f"no backend {name!r}; there are {', '.join(names())}")
     module = importlib.import_module(f"{backend_package.__name__}.{name.replace('-', '_')}")
-    found: ViewBackend = module.BACKEND
+    found: ViewBackend | Callable[[Path | None], ViewBackend] = module.BACKEND
+    if not isinstance(found, ViewBackend):
+        return found(maps)
+    if maps is not None:
+        raise FuzzError(f"the backend {name} reads no hardware maps: leave --maps out")
     reason = found.missing()
     if reason is not None:
         raise FuzzError(f"the backend {name} cannot be used here: {reason}")

@@ -67,6 +67,10 @@ def run(
         str | None,
         typer.Option(metavar="PLACE", help="Example database for failures: a folder, or redis://host:port."),
     ] = None,
+    maps: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Hardware maps for replay; the one in tests/hardware by default."),
+    ] = None,
     minimize: Annotated[
         int, typer.Option(min=0, help="How many kinds of disagreement to make minimal and write to files.")
     ] = 20,
@@ -85,7 +89,7 @@ def run(
         families = campaign.families_of(family or ())
         seconds = None if time is None else campaign.seconds_of(time)
         wanted = DEFAULT_VIEWS if views is None and seconds is None else views
-        chosen = backend_of(backend)
+        chosen = backend_of(backend, maps)
         path = store or Path(f"fuzz-{backend}-{seed}.sqlite")
         examples = None if database is None else database_at(database)
         with Store.create(path, Identity(seed, backend, campaign.generator())) as opened:
