@@ -26,9 +26,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import tileproof as tp
 from benchmarks.calls import Entry, Timed, calls
-from benchmarks.peer import installed
-from benchmarks.peer.ask import Peer
 from tests.proofs.described_views import build
+from tileproof.fuzz.peer import installed
+from tileproof.fuzz.peer.ask import Peer
 
 ROOT = Path(__file__).resolve().parent.parent
 

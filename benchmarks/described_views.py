@@ -23,10 +23,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import tileproof as tp
-from benchmarks.peer import installed
-from benchmarks.peer.ask import Answer, Peer
 from tests.proofs.described_views import build, entries
 from tileproof.errors import TileproofError
+from tileproof.fuzz.peer import installed
+from tileproof.fuzz.peer.ask import Answer, Peer
 
 RUNS, SECONDS = 100, 0.5
 PEER_CAP_S = 60.0

@@ -5,26 +5,21 @@ Answers go to standard output and complaints to standard error. Nothing that a f
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tileproof.console import UNUSABLE, complain, ended_well, show, show_sections
 from tileproof.errors import InternalError, TileproofError
+from tileproof.fuzz import commands as fuzz_commands
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from tileproof.report.outcome import Outcome
-    from tileproof.report.sections import Section
-
-UNUSABLE, UNDECIDED, INTERRUPTED, BROKEN_PIPE = 2, 3, 130, 141
 
 app = typer.Typer(
     name="tileproof",
@@ -34,6 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(fuzz_commands.app, name="fuzz")
 
 
 class Hazards(StrEnum):
@@ -107,13 +103,13 @@ def check(
     """Prove every call of specs or Python programs. A Python program is run."""
     if json and sarif:
         raise typer.BadParameter("--json and --sarif exclude each other")
-    with _ended_well():
+    with ended_well():
         from tileproof.report.outcome import exit_code, json_text, sarif_text
 
         outcomes = [_outcome(path, hazards) for path in files]
         for outcome in outcomes:
             if outcome.error is not None:
-                _complain(outcome.error)
+                complain(outcome.error)
         if json:
             typer.echo(json_text(outcomes))
         elif sarif:
@@ -137,7 +133,7 @@ def audit(
 
     Exit codes: 0 confirmed, 1 contradicted, 2 no certificate or changed since, 3 not confirmed.
     """
-    with _ended_well():
+    with ended_well():
         from tileproof.proofs.solvers import version
         from tileproof.report import audited as report
 
@@ -145,11 +141,11 @@ def audit(
         results = [report.audited(path, solver.value) for path in report.certificates_in(certificates)]
         for result in results:
             if result.error is not None:
-                _complain(result.error)
+                complain(result.error)
         if json:
             typer.echo(report.audits_json(results))
         else:
-            _show(lambda: report.audits_view(results), lambda: report.audits_text(results))
+            show(lambda: report.audits_view(results), lambda: report.audits_text(results))
         raise typer.Exit(report.exit_code(results))
 
 
@@ -170,7 +166,7 @@ def emit(
     ] = Format.PTX,
 ) -> None:
     """Prove every call of a file, then write its kernel as PTX, assembled as a check, or its calls as CUDA C++."""
-    with _ended_well():
+    with ended_well():
         from tileproof.proofs.report import ContractError
         from tileproof.report.outcome import Outcome, exit_code
         from tileproof.report.whole import write_whole
@@ -180,13 +176,13 @@ def emit(
         try:
             text, account = (cuda_text if format is Format.CUDA else kernel_text)(file, kernel, arch)
         except ContractError as error:
-            _complain(f"nothing is written, for a call is not proved:\n{error}")
+            complain(f"nothing is written, for a call is not proved:\n{error}")
             raise typer.Exit(exit_code([Outcome(str(file), (Checked(error.report),))])) from None
         if str(output) == "-":
             typer.echo(text, nl=False)
         else:
             write_whole(output, text)
-        _complain(account)
+        complain(account)
 
 
 @app.command()
@@ -204,7 +200,7 @@ def explain(
         raise typer.BadParameter(
             "--markdown and --instructions are about the whole catalogue; leave the opcode out"
         )
-    with _ended_well():
+    with ended_well():
         from tileproof.report import explain as explaining
         from tileproof.report import instruction_page
 
@@ -213,51 +209,21 @@ def explain(
         elif markdown:
             typer.echo(explaining.catalogue_markdown(), nl=False)
         elif instructions:
-            _show_sections(instruction_page.instruction_list())
+            show_sections(instruction_page.instruction_list())
         else:
-            _show_sections(explaining.catalogue() if opcode is None else explaining.explain(opcode))
+            show_sections(explaining.catalogue() if opcode is None else explaining.explain(opcode))
 
 
 @app.command()
 def doctor() -> None:
     """Show what is installed and what is not: solvers, assemblers, GPUs."""
-    with _ended_well():
+    with ended_well():
         from tileproof.report.doctor import doctor as examine
 
         sections, healthy = examine()
-        _show_sections(sections)
+        show_sections(sections)
         if not healthy:
             raise typer.Exit(UNUSABLE)
-
-
-@contextmanager
-def _ended_well() -> Iterator[None]:
-    """Turns what may go wrong into a sentence and an exit code."""
-    try:
-        yield
-        sys.stdout.flush()
-    except KeyboardInterrupt:
-        _complain("interrupted")
-        raise typer.Exit(INTERRUPTED) from None
-    except BrokenPipeError:
-        # Whoever read the output has seen enough; Python must not complain when it flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(BROKEN_PIPE) from None
-    except InternalError as error:
-        _complain(f"internal error, please report it: {error}")
-        raise typer.Exit(UNDECIDED) from None
-    except TileproofError as error:
-        _complain(str(error))
-        raise typer.Exit(UNUSABLE) from None
-    except (OSError, MemoryError, RecursionError) as error:
-        _complain(f"{type(error).__name__}: {error}")
-        raise typer.Exit(UNUSABLE) from None
-
-
-def _complain(message: str) -> None:
-    """To standard error, with control characters shown and not obeyed."""
-    shown = "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in message)
-    typer.echo(f"tileproof: {shown}", err=True)
 
 
 def _outcome(path: Path, hazards: Hazards | None) -> Outcome:
@@ -287,28 +253,11 @@ def _write_certificates(outcomes: Sequence[Outcome], folder: Path) -> None:
             if checked.report.findings:
                 write_whole(folder / f"{name}-{numbers[name]}.json", certificate_text(checked.report))
                 written += 1
-    _complain(f"{written} certificate{'s' if written != 1 else ''} written to {folder}")
+    complain(f"{written} certificate{'s' if written != 1 else ''} written to {folder}")
 
 
 def _show_outcomes(outcomes: Sequence[Outcome]) -> None:
     from tileproof.report.outcome import outcomes_text, outcomes_view
 
     if any(outcome.checked for outcome in outcomes):
-        _show(lambda: outcomes_view(outcomes), lambda: outcomes_text(outcomes))
-
-
-def _show_sections(sections: Sequence[Section]) -> None:
-    from tileproof.report.sections import sections_text, sections_view
-
-    _show(lambda: sections_view(sections), lambda: sections_text(sections))
-
-
-def _show(view: Callable[[], RenderableType], text: Callable[[], str]) -> None:
-    """Colour on a terminal, plain text elsewhere."""
-    from rich.console import Console
-
-    console = Console(highlight=False, emoji=False)
-    if console.is_terminal:
-        console.print(view())
-    else:
-        typer.echo(text())
+        show(lambda: outcomes_view(outcomes), lambda: outcomes_text(outcomes))

@@ -41,3 +41,7 @@ class SimulationError(TileproofError):
 
 class InternalError(TileproofError):
     """tileproof contradicted itself; never a verdict about the user's call. Please report it."""
+
+
+class FuzzError(TileproofError):
+    """A campaign that cannot run: no such family, no GPU, a store that cannot be written, ..."""

@@ -9,8 +9,8 @@ import pytest
 
 import tileproof as tp
 from benchmarks.calls import calls
-from benchmarks.peer.script import HEAD, script
 from tests.proofs.described_views import build, entries
+from tileproof.fuzz.peer.script import HEAD, script
 
 TIMED = [(call.name, size, entry) for call in calls() for size, entry in call.entries.items()]
 

@@ -201,7 +201,7 @@ def test_the_version() -> None:
 def test_help_names_every_command() -> None:
     result = run("--help")
     assert result.exit_code == 0
-    for command in ("check", "audit", "emit", "explain", "doctor"):
+    for command in ("check", "audit", "emit", "explain", "doctor", "fuzz"):
         assert f" {command} " in result.stdout
 
 

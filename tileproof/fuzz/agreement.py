@@ -165,22 +165,27 @@ def told(example: Counterexample) -> Told:
 
 def describe(call: Call, comparison: Comparison) -> str:
     """A disagreement as text; the call as the expression that builds its description again."""
-    lines = [_written(call), f"library: {comparison.verdict}, refuted {sorted(comparison.refuted)}"]
-    lines.append(f"brute force: {_written(comparison.outcome)}")
+    return f"{written(call)}\n{opinions(comparison)}"
+
+
+def opinions(comparison: Comparison) -> str:
+    """What each says, and where they differ."""
+    lines = [f"library: {comparison.verdict}, refuted {sorted(comparison.refuted)}"]
+    lines.append(f"brute force: {written(comparison.outcome)}")
     lines += [f"DISAGREEMENT {fault}" for fault in comparison.faults]
     return "\n".join(lines)
 
 
-def _written(value: Any) -> str:
+def written(value: Any) -> str:
     """Python text of plain data without the fields that are at their defaults."""
     if isinstance(value, tuple):
-        return f"({', '.join(map(_written, value))}{',' if len(value) == 1 else ''})"
+        return f"({', '.join(map(written, value))}{',' if len(value) == 1 else ''})"
     if not is_dataclass(value):
         return repr(value)
     shown = []
     for f in fields(value):
         own = getattr(value, f.name)
         if own != f.default and not (f.default is MISSING and f.default_factory is not MISSING and not own):
-            shown.append(f"{f.name}={_written(own)}")
+            shown.append(f"{f.name}={written(own)}")
     line = ",\n    " if isinstance(value, Call) else ", "
     return f"{type(value).__name__}({line.join(shown)})"

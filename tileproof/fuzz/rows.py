@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -35,7 +35,8 @@ def choices_of(seed: int, number: int) -> Choices:
 class Row:
     """One view.
 
-    ``verdict`` is the library's word, or ``refused`` (there is no such view) or ``unreachable``. ``refuted``,
+    ``verdict`` is the library's word, or ``refused`` (there is no such view), ``unreachable``, ``raised`` (an
+    exception that is no answer) or ``died`` (every process that looked at the view ended). ``refuted``,
     ``hazards`` and ``undecided`` are obligations. ``executed`` says what was run: ``emitted`` code of a
     proof, ``addresses`` of a refused view, or nothing, an empty text. ``result`` is ``agreed``, ``differs``
     (memory or registers are not what the layout says), ``trapped: ...``, or, for a proved view of which nothing
@@ -75,11 +76,15 @@ class Tally:
     executed: str = ""
 
 
+Looked = Sequence[Row | Tally]
+"""What is known of a chunk: a row for each view, in order; or tallies of them all, and rows of views of interest."""
+
+
 class Runner(Protocol):
     """Looks at views, in as many processes as it likes. Results do not depend on how many, nor on the order."""
 
-    def run(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, list[Row]]]:
-        """Each chunk with its rows, as soon as it is finished, in any order."""
+    def run(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, Looked]]:
+        """Each chunk with what is known of it, as soon as it is finished, in any order."""
         ...
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from benchmarks.peer.script import script
+from tileproof.fuzz.peer.script import script
 
 START_S = 60.0
 """Seconds until a new process must be ready."""

@@ -42,7 +42,7 @@ def script(entry: dict[str, Any]) -> str:
             kernel.parameters.append(f"{name}: T.int32")
     arguments = [_operand(kernel, position, o) for position, o in enumerate(entry["operands"])]
     context = entry.get("context", [])
-    used = _words([*arguments, *context])
+    used = _words([*arguments, *context, *entry.get("parameters", {}).values()])
     block = entry["block"]
     launch = f"grid={32 if 'blk' in used else 1}, block={block if isinstance(block, int) else tuple(block)}"
     instruction = f'T.ptx["{entry["opcode"]}"]'

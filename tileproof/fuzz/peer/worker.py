@@ -67,6 +67,7 @@ def parsed(text: str, folder: str) -> Any:
 
 
 def bound(kernel: Any) -> Any:
+    """The kernel as a module, as far as it is before tile calls are lowered."""
     steps = [tirx.transform.BindTarget(TARGET), cuda.BindBackendConfig(), cuda.SpecializeEntryHelpers()]
     return tvm_tirx.ir.transform.Sequential(steps)(tvm_tirx.IRModule.from_expr(kernel))
 
@@ -79,6 +80,7 @@ def verdict(error: BaseException, watch: Watch) -> str:
 
 
 def answer(job: dict[str, Any], watch: Watch, folder: str) -> dict[str, Any]:
+    """The answer to a job."""
     # The peer raises a class of its own for each fault, and whatever it raises is its verdict.
     try:
         kernel = parsed(job["script"], folder)
@@ -110,6 +112,7 @@ def answer(job: dict[str, Any], watch: Watch, folder: str) -> dict[str, Any]:
 
 
 def main() -> None:
+    """Answer jobs until the input ends."""
     # What the peer prints must not get between the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

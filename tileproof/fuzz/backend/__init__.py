@@ -1,0 +1,1 @@
+"""What may be asked about views: one module for each backend of a campaign."""
