@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from functools import reduce
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +58,8 @@ def by_contract(report: Report, values: Values) -> Verdicts:
     failing: Verdicts = {}
     claims = evaluate_arrays([parts[0] for parts in stated], known)
     for finding, parts, claim in zip(findings, stated, claims, strict=True):
-        fails = np.logical_not(claim)
+        fails = np.asarray(np.logical_not(claim))
+        fails = fails if fails.ndim else fails.reshape([1] * ndim)
         if fails.any():
             fails = fails & _somewhere(evaluate_arrays(parts[1:], known), fails)
         short = finding.obligation.id.rpartition(".")[2]
@@ -68,9 +69,7 @@ def by_contract(report: Report, values: Values) -> Verdicts:
 
 def _somewhere(premises: Sequence[Any], fails: Any) -> Any:
     """Where all premises hold, for some value of what a claim does not depend on."""
-    holds = np.asarray(reduce(np.logical_and, premises, np.True_))
-    if not holds.ndim or not fails.ndim:
-        return holds.any()
+    holds = np.asarray(reduce(np.logical_and, premises))
     alone = tuple(d for d in range(1, holds.ndim) if fails.shape[d] == 1 and holds.shape[d] > 1)
     return holds.any(axis=alone, keepdims=True) if alone else holds
 
@@ -97,9 +96,9 @@ def by_instance(fails: Any, count: int) -> npt.NDArray[np.bool_]:
 
 
 class Instances:
-    """What is special about a :class:`~tileproof.fuzz.oracle.demands.Judgement` of many instances: one axis for all of them, and no hazards.
+    """What is special about a judgement of many instances: one axis for all of them, and no hazards.
 
-    ``failing`` maps a demand to the instances in which it fails.
+    Put before the judgement of a family; ``failing`` maps a demand to the instances in which it fails.
     """
 
     failing: Any
@@ -107,6 +106,7 @@ class Instances:
     symbols: int
     ndim: int
     element: list[Any]
+    group: list[Any]
 
     def __init__(self, call: Call, values: Values) -> None:
         self.count = len(next(iter(values.values())))
@@ -175,7 +175,7 @@ def _known_bases(call: Call) -> Call:
 def by_brute_force(call: Call, values: Values) -> tuple[Verdicts, Any]:
     """Which demands fail by evaluating the description, and the judgement that found it."""
     family = family_of(call)
-    kind = type("Judged", (Instances, family.judgement), {})
+    kind: Any = type("Judged", (Instances, cast(type, family.judgement)), {})
     judged = kind(call, values)
     judged.outcome()
     for demand, operand, size in aligned_operands(call):
@@ -188,11 +188,10 @@ def by_brute_force(call: Call, values: Values) -> tuple[Verdicts, Any]:
 def aligned_operands(call: Call) -> list[tuple[str, Operand, int]]:
     """For each demand of alignment its name, its operand, and of what the address is a multiple, in bytes."""
     if hasattr(call, "chunk"):
-        sides = (("destination-aligned", call.memory), ("source-aligned", call.registers))  # type: ignore[attr-defined]
+        sides = (("destination-aligned", call.memory), ("source-aligned", call.registers))
         return [(name, operand, call.chunk) for name, operand in sides]
     if not hasattr(call, "memory"):
         return []
     if call.collective:
         return [("row-aligned", call.memory, 16)]
-    return [("aligned", call.memory, call.count * call.bits // 8)]  # type: ignore[attr-defined]
-
+    return [("aligned", call.memory, call.count * call.bits // 8)]

@@ -103,7 +103,9 @@ def _uneven(rows: Any) -> bool:
     count, first = rows.sum(axis=1), rows.argmax(axis=1)
     last = n - 1 - rows[:, ::-1].argmax(axis=1)
     step = np.maximum((last - first) // np.maximum(count - 1, 1), 1)
-    even = (place >= first[:, None]) & (place <= last[:, None]) & ((place - first[:, None]) % step[:, None] == 0)
+    even = (
+        (place >= first[:, None]) & (place <= last[:, None]) & ((place - first[:, None]) % step[:, None] == 0)
+    )
     return bool(((even != rows).any(axis=1) & (count > 0)).any())
 
 
