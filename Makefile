@@ -7,13 +7,13 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 EXTRAS ?= gpu ptxas
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types format bench clean
+.PHONY: help setup demo test lint types format bench record clean
 
 help:
 	@echo "make demo    prove, emit, assemble and simulate the interleaved ldmatrix example"
 	@echo "make test    run the tests"
 	@echo "make lint    check style;  make format  mend it;  make types  check types"
-	@echo "make bench   run the benchmarks"
+	@echo "make bench   run the benchmarks;  make record  run the examples on this machine's GPU and keep what came back"
 	@echo "make setup   create or renew .venv;  make clean  remove it and every cache"
 
 setup: $(VENV)/.ready
@@ -35,8 +35,11 @@ format: $(VENV)/.ready
 types: $(VENV)/.ready
 	$(BIN)/mypy
 
+record: $(VENV)/.ready
+	$(BIN)/python benchmarks/record_examples.py
+
 bench: $(VENV)/.ready
-	@set -e; for script in benchmarks/[!_]*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+	@set -e; for script in $(filter-out benchmarks/record_examples.py,$(wildcard benchmarks/[!_]*.py)); do echo "== $$script"; $(BIN)/python "$$script"; done
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks build dist

@@ -13,6 +13,7 @@ A_TWICE, B_TWICE = 0x41004100, 0xBA00BA00
 """Packed arithmetic takes the bits of a pair: A and B in both halves."""
 
 PACK, SCALE, FUSE = "cvt.rn.f16x2.f32", "mul.rn.f16x2", "fma.rn.f16x2"
+LOWEST = "sm_80"
 
 
 def build() -> Kernel:

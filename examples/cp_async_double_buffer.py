@@ -13,6 +13,7 @@ from tileproof import Kernel, tx
 
 COPY = "cp.async.cg.shared.global"
 TILES, THREADS = 6, 128
+LOWEST = "sm_80"
 
 
 def build() -> Kernel:

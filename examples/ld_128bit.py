@@ -9,6 +9,7 @@ from tileproof import Kernel, S, TileLayout, laneid, tx, warpid
 
 LOAD = "ld.global.v4.b32"
 SLOTS = 8 * 2 + 2 * 3 + 1
+LOWEST = "sm_75"
 
 
 def build() -> Kernel:

@@ -20,6 +20,7 @@ COMPACT = (4, 1, 60, 2)
 SPREAD = (8, 2, 120, 4)
 SLOTS = {COMPACT: 420, SPREAD: 840}
 VARIANTS = {"compact": COMPACT, "spread": SPREAD}
+LOWEST = "sm_75"
 
 
 def build(strides: tuple[int, ...] = COMPACT) -> Kernel:

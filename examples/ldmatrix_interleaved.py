@@ -12,6 +12,7 @@ from _run import SENTINEL, Array, run
 from tileproof import Kernel, S, TileLayout, laneid
 
 LDMATRIX = "ldmatrix.sync.aligned.m8n8.x2.shared.b16"
+LOWEST = "sm_75"
 
 
 def build() -> Kernel:

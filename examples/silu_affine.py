@@ -15,6 +15,7 @@ from tileproof import Kernel, S, TileLayout, laneid, warpid
 
 LOAD, STORE = "ld.global.b32", "st.global.b32"
 SHAPE = (2, 32, 3)
+LOWEST = "sm_75"
 
 
 @tp.scalar_function

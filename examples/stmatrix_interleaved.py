@@ -11,6 +11,7 @@ from _run import Array, run
 from tileproof import Kernel, S, TileLayout, laneid
 
 STMATRIX = "stmatrix.sync.aligned.m8n8.x2.shared.b16"
+LOWEST = "sm_90"
 
 
 def build() -> Kernel:

@@ -59,7 +59,9 @@ class Solver(StrEnum):
     BITWUZLA = "bitwuzla"
 
 
-Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="Specs (.toml) or Python programs (.py).")]
+Files = Annotated[
+    list[Path], typer.Argument(metavar="FILE", help="Specs (.toml, .json) or Python programs (.py).")
+]
 
 
 def main() -> None:
@@ -153,7 +155,9 @@ def audit(
 
 @app.command()
 def emit(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A spec (.toml) or a Python program (.py).")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A spec (.toml, .json) or a Python program (.py).")
+    ],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where the PTX goes; - is standard output.")
     ] = Path("-"),

@@ -49,7 +49,7 @@ def _is(text: str, operand: Operand, kind: Kind) -> bool:
                 return False
             written = [part.strip() for part in (braced[1] if braced else text).split(",")]
             return len(written) == operand.registers and all(
-                _bits(part) == operand.bits or ("immediate" in operand.instead and _is_number(part))
+                _bits(part) == operand.bits or (bool(operand.constants) and _is_number(part))
                 for part in written
             )
         case "immediate":
@@ -122,7 +122,14 @@ def _text(operand: Operand, kind: Kind, numbers: Iterator[int]) -> str:
 
 
 # Numbers that are legal where 1 is not.
-IMMEDIATES = {"nCols": "32", "size": "64", "selector-a": "0", "selector-b": "0", "sp-sel": "0", "f": "0"}
+IMMEDIATES = {
+    "nCols": "32",
+    "size": "64",
+    "selector-a": "0",
+    "selector-b": "0",
+    "sp-sel": "0",
+    "f": "0",
+}
 
 DECLARATIONS = """
     .reg .pred %p<1>;

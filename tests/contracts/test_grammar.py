@@ -338,7 +338,15 @@ def conditions(instruction: Instruction) -> Iterator[Condition]:
     yield from (when for when, _ in instruction.subsections)
     yield from (shape.when for shape in instruction.shapes)
     for operand in (*instruction.operands, *(o for shape in instruction.shapes for o in shape.operands)):
-        written = (operand.braced, operand.real, operand.narrow, operand.gaps)
+        written = (
+            operand.braced,
+            operand.wider,
+            operand.real,
+            operand.also_real,
+            operand.narrow,
+            operand.gaps,
+            operand.special,
+        )
         yield from (operand.when, *(condition for condition in written if condition is not None))
 
 

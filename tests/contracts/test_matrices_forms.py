@@ -11,7 +11,6 @@ from syrupy.assertion import SnapshotAssertion
 from tests.contracts.operand_text import fits
 from tileproof.contracts import legality
 from tileproof.contracts.grammar import Form, Operand, enumerate_spellings, resolve, table
-from tileproof.contracts.syntax import ANY
 from tileproof.errors import OpcodeError
 
 WGMMA = "wgmma.mma_async.sync.aligned."
@@ -140,7 +139,7 @@ def test_registers_hold_the_matrices(mnemonic: str) -> None:
         (
             WGMMA + "m64n16k16.f32.f16.f16",
             "imm-trans-a",
-            Operand("imm-trans-a", "immediate", "read", 1, 64, constants=ANY, given=("a", "descriptor")),
+            Operand("imm-trans-a", "immediate", "read", 1, 64, constants=(0, 1), given=("a", "descriptor")),
         ),
         (
             "tcgen05.mma.cta_group::2.kind::f16",

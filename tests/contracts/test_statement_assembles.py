@@ -11,9 +11,10 @@ from functools import cache
 import pytest
 
 from tests.contracts.test_grammar_assembles import NEWEST
-from tileproof.contracts.grammar import Form, Operand, enumerate_spellings, resolve, unchecked_form
+from tileproof.contracts.grammar import Form, Operand, enumerate_spellings, resolve, shapes, unchecked_form
 from tileproof.contracts.instructions import (
     addresses,
+    arithmetic,
     async_copy,
     async_store,
     atomics,
@@ -22,10 +23,13 @@ from tileproof.contracts.instructions import (
     carry,
     cluster_launch,
     comparisons,
+    conversion,
     fences,
+    functions,
     integers,
     logic,
     mbarrier,
+    moves,
     multimem,
     warps,
 )
@@ -52,8 +56,17 @@ INSTRUCTIONS = (
     *multimem.INSTRUCTIONS,
     *warps.INSTRUCTIONS,
 )
+REGISTER_INSTRUCTIONS = (
+    *arithmetic.INSTRUCTIONS,
+    *conversion.INSTRUCTIONS,
+    *functions.INSTRUCTIONS,
+    *moves.INSTRUCTIONS,
+)
+"""Their rules have tests of their own, of every spelling."""
 
 WIDTHS = {"p": 1, "b": 8, "h": 16, "r": 32, "rd": 64, "q": 128}
+SPECIAL = {1: "%is_explicit_cluster", 8: "%laneid", 16: "%tid.x", 32: "%laneid", 64: "%clock64"}
+EXACT = {32: "0f3F800000", 64: "0d3FF0000000000000"}
 REGISTERS = {bits: f"%{prefix}" for prefix, bits in WIDTHS.items()}
 MODULE = """.version {version[0]}.{version[1]}
 .target {arch}
@@ -95,14 +108,7 @@ def texts(operand: Operand) -> Iterator[str]:
             if operand.gaps:
                 yield f"{{_, {', '.join(names[1:])}}}"
         case "registers" | "predicate":
-            if operand.second != "required":
-                yield register
-            if operand.second is not None:
-                yield f"{register}|%p1"
-                if operand.sink:
-                    yield "_|%p1"
-            if operand.negatable:
-                yield f"!{register}"
+            yield from singles(operand, register)
         case "address":
             yield "[%rd0]"
             yield "[%rd0+16]"
@@ -110,15 +116,38 @@ def texts(operand: Operand) -> Iterator[str]:
                 yield "[%r0]"
         case "name":
             yield register
+            if operand.special:
+                yield "s+16"
         case "sink":
             yield "_"
+    if operand.special:
+        yield SPECIAL[operand.bits]
     if operand.sink and operand.second != "required":
         yield "_"
-    if operand.constants and not operand.braced and not operand.real:
+    yield from () if operand.braced else constants(operand)
+
+
+def singles(operand: Operand, register: str) -> Iterator[str]:
+    if operand.second != "required":
+        yield register
+    if operand.wider and operand.bits < 64:
+        yield "%rd0"
+    if operand.second is not None:
+        yield f"{register}|%p1"
+        if operand.sink:
+            yield "_|%p1"
+    if operand.negatable:
+        yield f"!{register}"
+
+
+def constants(operand: Operand) -> Iterator[str]:
+    if operand.also_real:
+        yield EXACT[operand.bits]
+    if operand.constants and operand.real:
+        yield "1.0"
+    elif operand.constants:
         yield str(max(operand.constants[0], -(1 << 15)))
         yield str(min(operand.constants[-1], 1 << 15) // 32 * 32 if operand.at_most is None else 4)
-    elif operand.constants and not operand.braced:
-        yield "1.0"
 
 
 def statements(form: Form) -> Iterator[str]:
@@ -140,20 +169,20 @@ def sample() -> dict[str, Statement]:
     """A spelling with each qualifier of each instruction; for each list of operands, these in every way."""
     chosen: dict[str, Statement] = {}
     shown = set()
-    for instruction in INSTRUCTIONS:
+    for instruction in (*INSTRUCTIONS, *REGISTER_INSTRUCTIONS):
         with_token: defaultdict[str, list[str]] = defaultdict(list)
         for spelling in enumerate_spellings(instruction.mnemonic):
             for token in ("", *spelling.removeprefix(instruction.mnemonic).split(".")[1:]):
                 with_token[token].append(spelling)
         picker = random.Random(instruction.mnemonic)
         for spelling in sorted({picker.choice(spellings) for spellings in with_token.values()}):
-            form = resolve(spelling)
-            operands = (form.mnemonic, form.operands)
-            for text in statements(form) if operands not in shown else [next(statements(form))]:
-                statement = statement_of(text)
-                if statement is not None:
-                    chosen[text] = statement
-            shown.add(operands)
+            for form in shapes(spelling):
+                operands = (form.mnemonic, form.operands)
+                for text in statements(form) if operands not in shown else [next(statements(form))]:
+                    statement = statement_of(text)
+                    if statement is not None:
+                        chosen[text] = statement
+                shown.add(operands)
     return chosen
 
 
@@ -202,7 +231,7 @@ def test_the_assembler_takes_what_the_table_allows_and_nothing_else(
 
 def test_the_sample_has_every_qualifier_and_every_operand() -> None:
     statements = sample().values()
-    assert 1000 < len(statements) < 2000
+    assert 2000 < len(statements) < 3000
     qualifiers = {
         (s.form.mnemonic, token) for s in statements for token in s.form.qualifiers.values() if token
     }
@@ -212,10 +241,9 @@ def test_the_sample_has_every_qualifier_and_every_operand() -> None:
         for operand, text in zip(s.form.operands, s.operands, strict=True)
         if text is not None
     }
-    assert qualifiers == {
-        (i.mnemonic, token) for i in INSTRUCTIONS for slot in i.slots for token in slot.tokens
-    }
-    assert written == {(i.mnemonic, operand.name) for i in INSTRUCTIONS for operand in i.operands}
+    every = (*INSTRUCTIONS, *REGISTER_INSTRUCTIONS)
+    assert qualifiers == {(i.mnemonic, token) for i in every for slot in i.slots for token in slot.tokens}
+    assert written == {(i.mnemonic, operand.name) for i in every for operand in i.operands}
 
 
 # Rules of the ISA that ptxas does not enforce, or not always.

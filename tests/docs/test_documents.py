@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.emit.test_examples import EXAMPLES as EXAMPLE_KERNELS
+
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -35,7 +37,7 @@ def run(script: Path, folder: Path) -> None:
 
 
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
-EXAMPLES = sorted(ROOT.glob("examples/*.py"))
+EXAMPLES = sorted(ROOT.glob("examples/[!_]*.py"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -49,6 +51,21 @@ def test_the_python_blocks_of_a_page_run_in_order(page: Path, tmp_path: Path) ->
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda script: script.name)
 def test_an_example_runs(script: Path, tmp_path: Path) -> None:
     run(script, tmp_path)
+
+
+ROW = re.compile(r"^\| `(\w+)` \| (sm_\d+) \| (exact|\d+ ulp) \|", re.MULTILINE)
+
+
+def test_the_page_of_examples_lists_each_with_its_needs() -> None:
+    page = (ROOT / "docs" / "examples.md").read_text(encoding="utf-8")
+    found = {name: (lowest, error) for name, lowest, error in ROW.findall(page)}
+    wanted = {}
+    for name, item in EXAMPLE_KERNELS.items():
+        module = name.removesuffix("_compact").removesuffix("_spread")
+        wanted[module] = (item.lowest, f"{item.ulp} ulp" if item.ulp else "exact")
+    assert found == wanted
+    choices = page.split("## What each needs", maxsplit=1)[0]
+    assert {name for name in wanted if f"`{name}`" in choices} == wanted.keys()
 
 
 def replay(block: str, folder: Path) -> str:

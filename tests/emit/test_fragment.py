@@ -27,11 +27,14 @@ from tileproof import (
     warpid,
     wid_in_wg,
 )
+from tileproof.emit import plan as plan_module
 from tileproof.emit.assemble import assemble
 from tileproof.emit.fragment import emit
 from tileproof.emit.plan import plan
 from tileproof.errors import CallError, EmissionError
+from tileproof.layouts.normal import normal
 from tileproof.layouts.tensor import Tensor
+from tileproof.layouts.traverse import substitute
 
 LDMATRIX = "ldmatrix.sync.aligned.m8n8.x2.shared.b16"
 V4 = "ld.global.v4.b32"
@@ -256,8 +259,14 @@ def test_names_that_ptx_has_already_get_an_underscore() -> None:
 
 def test_two_names_that_are_one_in_ptx_are_refused() -> None:
     slot = tp.symbol("R_2", 0, 7)
-    with pytest.raises(EmissionError, match=r"the symbol R_2 and slot R_2 would both be %R_2"):
+    with pytest.raises(EmissionError, match=r"the symbol R_2 and slot 2 of R would both be %R_2"):
         emit(tp.check(V4, WORDS, ROWS[slot]))
+    for name in ("R_4", "R_02", "R_", "R_x"):
+        assert emit(tp.check(V4, WORDS, ROWS[tp.symbol(name, 0, 7)]))
+    # PTX has a %tid, so both tensors would be in %tid__0.
+    one, other = (tp.tensor(name, (1, 1), "float32", "registers") for name in ("tid", "tid_"))
+    with pytest.raises(EmissionError, match=r"slots of tid and those of tid_ would both be %tid__0"):
+        emit(tp.check("neg.f32", one, other))
 
 
 def test_a_name_that_ptx_cannot_spell_is_refused() -> None:
@@ -297,3 +306,41 @@ print(tileproof.emit(report).splitlines()[-2].strip())
             capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2],
         )  # fmt: skip
         assert done.stdout.strip() == "ld.global.v4.b32 {%R_0, %R_1, %R_2, %R_3}, [%A];"
+
+
+@pytest.mark.parametrize("repeats", [64, 512])
+def test_planning_takes_expressions_apart_once_for_all_repeats(
+    repeats: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Work on expressions does not grow with the repeats: two offsets of addresses and slots each."""
+    counted: list[object] = []
+
+    def count(expression: Any, replacement: Any) -> Any:
+        counted.append(expression)
+        return substitute(expression, replacement)
+
+    a = tp.tensor("A", (64, repeats, 2), "uint32")
+    words = tp.tensor("R", (repeats, 2), "uint32", "registers")
+    report = tp.check("ld.global.v2.b32", words, a[tp.symbol("i", 0, 63)])
+    monkeypatch.setattr(plan_module, "substitute", count)
+    planned = plan_module.plan(report)
+    assert len(planned.issues) == repeats
+    assert len(counted) == 3
+
+
+def test_terms_that_vary_alike_are_taken_apart_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A swizzled row repeats its eight chunks in each of 32 row groups."""
+    layout = TileLayout(S[(256, 64) : (64, 1)], Swizzle(3, 3, 3))
+    shared = tp.tensor("SM", (256, 64), "uint16", "shared", layout=layout, align=1024)
+    words = tp.tensor("R", (32, 8, 4), "uint32", "registers")
+    view = shared.view("uint32").rearrange("(g r) (c w) -> r g c w", r=8, w=4)[tp.laneid % 8]
+    report = tp.check("ld.shared.v4.b32", words, view)
+    taken: list[object] = []
+
+    def count(node: Any) -> Any:
+        taken.append(node)
+        return normal(node)
+
+    monkeypatch.setattr(plan_module, "normal", count)
+    assert len(plan_module.plan(report).issues) == 256
+    assert len(taken) <= 5 + 2 * 8

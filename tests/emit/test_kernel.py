@@ -515,7 +515,7 @@ def inside_a_block(k: Kernel) -> None:
 MALFORMED: list[tuple[Callable[[Kernel], None], type[Exception], str]] = [
     (duplicate, CallError, "the name A is taken"),
     (too_much_shared, CallError, "More brings static shared memory to 49153 bytes, and 49152 is the most"),
-    (too_aligned, CallError, "Lost has align=2048, and shared memory keeps at most 1024 bytes"),
+    (too_aligned, CallError, "tensor Lost: align is 2048, and shared memory keeps at most 1024 bytes"),
     (symbolic_shared, CallError, "static size"),
     (backward_loop, CallError, "the step 0 may be less than 1"),
     (loop_to_anywhere, EmissionError, "declare narrower bounds"),
@@ -637,7 +637,7 @@ BAD: list[tuple[tuple[Any, ...], Any, str]] = [
     ((8, 10, F.astype(">f4"), D), 1, "parameter A: needed elements of type float32, found >f4"),
     ((8, 10, [1.0], D), 1, "parameter A: needed a NumPy array or an array on the device, found a list"),
     ((8, 10, DeviceArray(160, address=0x7000_0080), D), 1, "A: needed an address that is a multiple of 256"),
-    ((8, 10, DeviceArray(160, strides=(8,)), D), 1, r"A: needed a contiguous array, found .* strides \(8,\)"),
+    ((8, 10, DeviceArray(160, strides=(8,)), D), 1, r"A: needed a contiguous array, found .* strides \(2,\)"),
     ((8, 10, F, np.zeros(16, np.uint16)), 1, "B: needed an array on the device at a multiple of 512 bytes"),
     ((8, 10, F, DeviceArray(16, "uint32", 0x7000_0200)), 1, "B: needed .* bfloat16 or uint16, found uint32"),
     ((8, 10, F, D), (1, 3), "at most 2 CTAs along y"),
@@ -699,7 +699,7 @@ def test_a_launch_hands_checked_arguments_to_the_driver(monkeypatch: pytest.Monk
     assert (cubin.arch, name, grid, block) == ("sm_90a", "guarded_copy", 2, (64, 1, 1))
     assert arguments[0] == (8, "s32")
     assert arguments[1] is a
-    assert call.named == {"cluster": None, "device": 1}
+    assert call.named == {"cluster": None, "dynamic_shared": 0, "device": 1, "stream": None}
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,9 @@ class Driver:
         CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8,
         CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED=14,
     )
+    CUpointer_attribute = SimpleNamespace(
+        CU_POINTER_ATTRIBUTE_IS_MANAGED=8, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL=9
+    )
     CUlaunchAttributeID = SimpleNamespace(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION=4)
 
     def __init__(self, fail: int | None = None, error: Result = Result.CUDA_ERROR_INVALID_VALUE) -> None:
@@ -56,6 +59,8 @@ class Driver:
         self.memory: dict[int, Any] = {}
         self.set: dict[int, int] = {}
         self.config: Any = None
+        self.pointers: dict[int, Any] = {8: False, 9: 0}
+        self.count = {"cuMemAlloc": 0, "cuMemFree": 0}
 
     def result(self, name: str, *values: Any) -> tuple[Any, ...]:
         self.calls.append(name)
@@ -128,12 +133,17 @@ class Driver:
     def cuMemAlloc(self, size: int) -> Any:
         buffer = ctypes.create_string_buffer(size)
         answer = self.acquire("cuMemAlloc", ctypes.addressof(buffer))
+        self.count["cuMemAlloc"] += answer[0] == Result.CUDA_SUCCESS
         self.memory[ctypes.addressof(buffer)] = buffer
         return answer
 
     def cuMemFree(self, address: int) -> Any:
         self.held.remove(address)
+        self.count["cuMemFree"] += 1
         return (Result.CUDA_SUCCESS,)
+
+    def cuPointerGetAttribute(self, attribute: int, address: int) -> Any:
+        return self.result("cuPointerGetAttribute", self.pointers[attribute])
 
     def cuMemcpyHtoD(self, target: int, source: int, size: int) -> Any:
         ctypes.memmove(target, source, size)
@@ -147,6 +157,10 @@ class Driver:
 
     def cuCtxSynchronize(self) -> Any:
         return self.result("cuCtxSynchronize")
+
+    def cuStreamSynchronize(self, stream: int) -> Any:
+        assert stream == self.config.hStream
+        return self.result("cuStreamSynchronize")
 
     def CUlaunchConfig(self) -> Any:
         return SimpleNamespace(sharedMemBytes=0, numAttrs=0, attrs=[])
@@ -218,11 +232,7 @@ def test_empty_arrays_have_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_device_arrays_are_passed_by_pointer(monkeypatch: pytest.MonkeyPatch) -> None:
     driver = use(monkeypatch, Driver())
     source, target = words(4), np.zeros(4, np.int32)
-    on_device = [
-        SimpleNamespace(__cuda_array_interface__={"data": (array.ctypes.data, False)})
-        for array in (source, target)
-    ]
-    launch(CUBIN, "copy", 1, 64, [*on_device, np.int32(3)])
+    launch(CUBIN, "copy", 1, 64, [on_device(source), on_device(target), np.int32(3)])
     assert target.tolist() == [1, 2, 3, 0]
     assert "cuMemAlloc" not in driver.calls
     waits = [number for number, call in enumerate(driver.calls) if call == "cuCtxSynchronize"]
@@ -247,18 +257,27 @@ def test_clusters_and_dynamic_shared_memory(monkeypatch: pytest.MonkeyPatch) -> 
         launch(CUBIN, "copy", 1, 64, arguments, dynamic_shared=231425)
 
 
-def test_whatever_call_fails_nothing_stays_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def on_device(array: Any) -> Any:
+    return SimpleNamespace(__cuda_array_interface__={"data": (array.ctypes.data, False)})
+
+
+@pytest.mark.parametrize("stream", [None, 77])
+@pytest.mark.parametrize("source_on_device", [False, True])
+def test_whatever_call_fails_nothing_stays_behind(
+    stream: int | None, source_on_device: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def attempt(driver: Driver) -> list[int]:
         monkeypatch.setattr(driver_module, "RETAINED", {})
         use(monkeypatch, driver)
-        target = np.zeros(8, np.int32)
-        arguments = [words(8), target, (8, "s32")]
-        launch(CUBIN, "copy", 4, 64, arguments, cluster=2, dynamic_shared=4096)
+        source, target = words(8), np.zeros(8, np.int32)
+        arguments = [on_device(source) if source_on_device else source, target, (8, "s32")]
+        launch(CUBIN, "copy", 4, 64, arguments, cluster=2, dynamic_shared=4096, stream=stream)
         return target.tolist()
 
     whole = Driver()
     assert attempt(whole) == words(8).tolist()
     assert len(whole.calls) > 15
+    assert whole.count["cuMemAlloc"] == whole.count["cuMemFree"] == (1 if source_on_device else 2)
     for number, name in enumerate(whole.calls, 1):
         driver = Driver(fail=number)
         if name == "cuFuncGetParamInfo":
@@ -266,7 +285,36 @@ def test_whatever_call_fails_nothing_stays_behind(monkeypatch: pytest.MonkeyPatc
         with pytest.raises(LaunchError, match=f"{driver.error.name} .text of"):
             attempt(driver)
         assert driver.held == set(), name
+        assert driver.count["cuMemAlloc"] == driver.count["cuMemFree"], name
         assert len(driver.calls) == number, name
+
+
+def test_a_launch_on_a_stream_waits_for_that_stream_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = use(monkeypatch, Driver())
+    source, target = words(4), np.zeros(4, np.int32)
+    launch(CUBIN, "copy", 1, 64, [on_device(source), on_device(target), (4, "s32")], stream=77)
+    assert target.tolist() == [1, 2, 3, 4]
+    assert driver.config.hStream == 77
+    assert "cuCtxSynchronize" not in driver.calls
+    assert driver.calls.index("cuLaunchKernelEx") < driver.calls.index("cuStreamSynchronize")
+
+
+@pytest.mark.parametrize(("managed", "refused"), [(False, True), (True, False)])
+def test_an_array_on_another_device_is_refused(
+    managed: bool, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = use(monkeypatch, Driver())
+    driver.pointers = {8: managed, 9: 1}
+    arguments = [on_device(words(4)), on_device(words(4)), (4, "s32")]
+    if refused:
+        with pytest.raises(
+            LaunchError, match=r"argument 0 .* is on device 1; needed is an array on device 0"
+        ):
+            launch(CUBIN, "copy", 1, 64, arguments)
+    else:
+        launch(CUBIN, "copy", 1, 64, arguments)
+    assert ("cuLaunchKernelEx" in driver.calls) != refused
+    assert driver.held == set()
 
 
 def test_a_fault_is_reported_and_no_array_changes(monkeypatch: pytest.MonkeyPatch) -> None:

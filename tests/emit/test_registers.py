@@ -16,8 +16,8 @@ from tests.emit.test_fragment import surrounded
 from tileproof import Kernel, tx
 from tileproof.emit.assemble import assemble
 from tileproof.emit.fragment import emit
-from tileproof.emit.kernel import ARCHITECTURES
-from tileproof.errors import CallError, EmissionError
+from tileproof.emit.runnable import ARCHITECTURES
+from tileproof.errors import EmissionError
 from tileproof.scalars.expression import constant, variable
 
 
@@ -93,13 +93,6 @@ def test_an_index_that_may_not_fit_its_arithmetic_is_refused() -> None:
 def test_two_names_that_are_one_in_ptx_are_refused() -> None:
     with pytest.raises(EmissionError, match="would both be %n"):
         emit(tp.prove("fma.rn.f32", at("D"), at("A"), variable("n", "float32"), at("n")[:, :], pred=N < 3))
-
-
-def test_a_typed_variable_has_no_value_in_a_kernel_yet() -> None:
-    k = Kernel("k")
-    d = k.registers("d", (1,), "float32")
-    with pytest.raises(CallError, match=r"alpha \(float32\) has no value here"):
-        k.apply("neg.f32", d, variable("alpha", "float32"))
 
 
 # A kernel of several instructions

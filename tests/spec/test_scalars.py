@@ -61,8 +61,8 @@ operands = ["D", "D", {}]
 """
 
 WRONG = [
-    ("{ tensor = 'D', scalar = 1 }", "needs one of the keys tensor and scalar"),
-    ("{ steps = [] }", "needs one of the keys tensor and scalar"),
+    ("{ tensor = 'D', scalar = 1 }", "needs one of the keys tensor, scalar and expression"),
+    ("{ steps = [] }", "needs one of the keys tensor, scalar and expression"),
     ("{ scalar = 1, steps = [{ view = 'b32' }] }", "steps goes with tensor"),
     ("{ tensor = 'D', dtype = 'float32' }", "dtype goes with scalar"),
     ("true", "needs an integer or an expression in text"),

@@ -111,8 +111,8 @@ def test_a_program_that_is_stopped_is_stopped(tmp_path):
     [
         ("missing.py", "cannot be read: no such file"),
         ("folder.py", "cannot be read: is a directory"),
-        ("spec.yaml", "neither a spec (.toml) nor a Python program (.py)"),
-        ("", "neither a spec (.toml) nor a Python program (.py)"),
+        ("spec.yaml", "neither a spec (.toml, .json) nor a Python program (.py)"),
+        ("", "neither a spec (.toml, .json) nor a Python program (.py)"),
     ],
 )
 def test_what_is_no_program(tmp_path, name, message):

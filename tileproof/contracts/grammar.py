@@ -49,6 +49,7 @@ class Operand:
     braced: bool = False
     wider: bool = False
     real: bool = False
+    also_real: bool = False
     negatable: bool = False
     narrow: bool = False
     constants: Constants = ()
@@ -273,8 +274,9 @@ def _operand(entry: OperandSyntax, quantities: Mapping[str, int], values: Mappin
         number(entry.registers),
         number(entry.bits),
         braced=where(entry.braced),
-        wider=entry.wider,
+        wider=where(entry.wider),
         real=where(entry.real),
+        also_real=where(entry.also_real),
         negatable=entry.negatable,
         narrow=where(entry.narrow),
         # An immediate of which the record says no more may be any.
@@ -283,7 +285,7 @@ def _operand(entry: OperandSyntax, quantities: Mapping[str, int], values: Mappin
         optional=entry.optional,
         sink=entry.sink,
         gaps=where(entry.gaps),
-        special=entry.special,
+        special=where(entry.special),
         second=entry.second,
         instead=entry.instead,
         given=entry.given,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 from tileproof.contracts.grammar import Operand
+from tileproof.contracts.legality import holds
 from tileproof.contracts.syntax import ANY, Condition, Constants, Instruction, OperandSyntax, Slot
 
 SHORT = 24
@@ -68,7 +69,7 @@ def _kind_in_words(operand: Operand) -> str:
         case "address":
             return "an address in brackets, as in [%rd0+16], of " + _address_width(operand)
         case "name":
-            return f"a register of {operand.bits} bits or a variable, perhaps with an offset"
+            return f"a register of {operand.bits} bits or a variable, perhaps with an offset,"
         case "tensor address":
             return "an address of tensor memory in brackets, as in [%r0]"
         case "descriptor":
@@ -101,12 +102,17 @@ def _operands(instruction: Instruction) -> list[tuple[OperandSyntax, bool]]:
 
 
 def _covers(instruction: Instruction, conditions: list[Condition]) -> bool:
-    """Whether one of the conditions always holds, where that can be told from one slot."""
-    for slot in instruction.slots:
-        if all(condition.keys() == {slot.name} for condition in conditions):
-            allowed = {value for condition in conditions for value in condition[slot.name]}
-            return allowed >= {*slot.tokens, *(() if slot.mandatory else (None,))}
-    return any(not condition for condition in conditions)
+    """Whether one of the conditions holds whatever the qualifiers, where the slots that they mention tell."""
+    mentioned = {name for condition in conditions for name in condition}
+    slots = [slot for slot in instruction.slots if slot.name in mentioned]
+    if len(slots) < len(mentioned):
+        return False
+    choices = [(*slot.tokens, *(() if slot.mandatory else (None,))) for slot in slots]
+    names = [slot.name for slot in slots]
+    return all(
+        any(holds(condition, dict(zip(names, chosen, strict=True))) for condition in conditions)
+        for chosen in product(*choices)
+    )
 
 
 def _operand(operand: OperandSyntax | Operand) -> str:
@@ -127,7 +133,12 @@ def _address_width(operand: Operand) -> str:
 
 def _constants(operand: Operand) -> str:
     if operand.constants is ANY:
-        return "a floating-point constant" if operand.real else "an integer constant"
+        if not operand.real and not operand.also_real:
+            return "an integer constant"
+        # Decimal literals are doubles, so the bits of a float are only written in hexadecimal (PTX ISA 4.5.2).
+        example = "0f3F800000" if operand.also_real and operand.bits == 32 else "1.0"
+        other = "an integer constant or " if operand.also_real else ""
+        return f"{other}a floating-point constant, as in {example}"
     text = _values(operand.constants)
     return f"{text} and at most {operand.at_most}" if operand.at_most else text
 

@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tileproof.contracts.architectures import PtxVersion, architecture
-from tileproof.contracts.grammar import Form, Operand, instruction_of, resolve, unmet
+from tileproof.contracts.constants import integer
+from tileproof.contracts.grammar import Form, Operand, instruction_of, shapes, unmet
 from tileproof.contracts.legality import breaks, holds
 from tileproof.contracts.notation import in_words, operand_list
+from tileproof.contracts.special import find
 from tileproof.contracts.syntax import Since, Value
-from tileproof.contracts.written import NAME, WidthOf, integer, written
+from tileproof.contracts.written import NAME, WidthOf, written
 from tileproof.errors import CallError
 
 _STATEMENT = re.compile(
@@ -87,17 +89,24 @@ def read(text: str, width_of: WidthOf = _unknown) -> Statement:
     found = parts(text)
     if found is None:
         raise CallError(f"{text!r} is not one PTX instruction with its semicolon, as in 'bar.sync 0;'")
-    form = resolve(found.opcode)
-    if found.guard is not None and width_of(found.guard.lstrip("!")) not in (None, 1):
-        raise CallError(f"{form.spelling}: the guard {found.guard} must be a predicate register")
-    texts = _split(form, found.operands)
-    _demand_count(form, texts)
-    search = _Search(form, texts, width_of)
-    readings = list(search.readings())
-    if not readings:
-        raise CallError(search.problem)
-    needs = dict.fromkeys((*form.needs, *(need for values, _ in readings for need in _usage(form, values))))
-    return Statement(found.guard, form, readings[0][1], tuple(needs))
+    forms = shapes(found.opcode)
+    _demand_guard(forms[0], found.guard, width_of)
+    texts = _split(forms[0], found.operands)
+    searches = [_Search(form, texts, width_of) for form in _of_count(forms, len(texts))]
+    for search in searches:
+        form, readings = search.form, list(search.readings())
+        if readings:
+            usage = (need for values, _ in readings for need in _usage(form, values))
+            special = (register.need for text in texts if (register := find(text)) is not None)
+            needs = dict.fromkeys((*form.needs, *usage, *special))
+            return Statement(found.guard, form, readings[0][1], tuple(needs))
+    raise CallError(_problem(forms[0], [search.failure for search in searches]))
+
+
+def _demand_guard(form: Form, guard: str | None, width_of: WidthOf) -> None:
+    name = (guard or "").lstrip("!")
+    if guard is not None and (width_of(name) not in (None, 1) or find(name) is not None):
+        raise CallError(f"{form.spelling}: the guard {guard} must be a predicate register")
 
 
 def _split(form: Form, operands: str) -> list[str]:
@@ -117,31 +126,57 @@ def _split(form: Form, operands: str) -> list[str]:
     return [*texts, last] if texts or last else []
 
 
-def _demand_count(form: Form, texts: Sequence[str]) -> None:
-    most = len(form.operands)
-    least = sum(not operand.optional and operand.given is None for operand in form.operands)
-    if not least <= len(texts) <= most:
+def _of_count(forms: Sequence[Form], count: int) -> list[Form]:
+    """The forms that may have so many operands. Raises `CallError` if there is none."""
+    ranges = [(_least(form), len(form.operands)) for form in forms]
+    found = [form for form, (least, most) in zip(forms, ranges, strict=True) if least <= count <= most]
+    if not found:
+        least, most = min(low for low, _ in ranges), max(high for _, high in ranges)
         number = str(most) if least == most else f"{least} {'or' if most == least + 1 else 'to'} {most}"
-        listed = f": {operand_list(form.operands)}" if most else ""
+        lists = dict.fromkeys(operand_list(form.operands) for form in forms if form.operands)
+        listed = f": {' or '.join(lists)}" if lists else ""
         raise CallError(
-            f"{form.spelling} takes {number} operand{'' if number == '1' else 's'}{listed}; it has {len(texts)} "
-            f"here (PTX ISA {form.section})"
+            f"{forms[0].spelling} takes {number} operand{'' if number == '1' else 's'}{listed}; it has {count} "
+            f"here (PTX ISA {forms[0].section})"
         )
+    return found
+
+
+def _least(form: Form) -> int:
+    return sum(not operand.optional and operand.given is None for operand in form.operands)
 
 
 def _usage(form: Form, values: Mapping[str, Value]) -> Iterator[Since]:
     return (need for need in instruction_of(form).usage_availability if holds(need.when, values))
 
 
+class _Failure(NamedTuple):
+    """Why operands do not fit: the text that got furthest, what it is, what is wrong with it, what is legal there."""
+
+    position: int
+    found: str
+    flaw: str = ""
+    legal: str = ""
+
+
+def _problem(form: Form, failures: Sequence[_Failure]) -> str:
+    """One message about several lists of operands of a spelling."""
+    furthest = max(failure.position for failure in failures)
+    same = [failure for failure in failures if failure.position == furthest]
+    flaw = next((failure.flaw for failure in same if failure.flaw), "")
+    legal = " or ".join(dict.fromkeys(failure.legal for failure in same if failure.legal))
+    wanted = f"; it must be {legal}" if legal else ""
+    return f"{form.spelling}: {same[0].found}{flaw}{wanted} (PTX ISA {form.section})"
+
+
 class _Search:
-    """All ways to hand texts to operands in their order; `problem` is about the text that got furthest."""
+    """All ways to hand texts to operands in their order; `failure` is about the text that got furthest."""
 
     def __init__(self, form: Form, texts: Sequence[str], width_of: WidthOf) -> None:
         self.form = form
         self.texts = texts
         self.width_of = width_of
-        self.problem = ""
-        self._furthest = -1
+        self.failure = _Failure(-1, "")
 
     def readings(self) -> Iterator[tuple[Mapping[str, Value], tuple[str | None, ...]]]:
         """For each reading how every operand is written, beside the qualifiers, and its text."""
@@ -155,7 +190,7 @@ class _Search:
                 texts = (given.get(operand.name, (None, None))[1] for operand in self.form.operands)
                 yield values, tuple(texts)
             else:
-                self._fail(len(self.texts), f"{broken.because} (PTX ISA {self.form.section})")
+                self._fail(len(self.texts), broken.because)
 
     def _assigned(
         self, position: int, index: int, given: dict[str, tuple[str, str]]
@@ -178,18 +213,16 @@ class _Search:
                 yield from self._assigned(position + 1, index + 1, {**given, operand.name: (how, text)})
             else:
                 self._fail(
-                    index,
-                    f"operand {index + 1}, {operand.name}, is {text!r}{problem}; it must be {in_words(operand)} "
-                    f"(PTX ISA {self.form.section})",
+                    index, f"operand {index + 1}, {operand.name}, is {text!r}", problem, in_words(operand)
                 )
         elif not operand.optional:
-            self._fail(index, f"operand {operand.name} is missing; it must be {in_words(operand)}")
+            self._fail(index, f"operand {operand.name} is missing", legal=in_words(operand))
         if operand.optional:
             yield from self._assigned(position + 1, index, given)
 
-    def _fail(self, index: int, problem: str) -> None:
-        if index > self._furthest:
-            self._furthest, self.problem = index, f"{self.form.spelling}: {problem}"
+    def _fail(self, index: int, found: str, flaw: str = "", legal: str = "") -> None:
+        if index > self.failure.position:
+            self.failure = _Failure(index, found, flaw, legal)
 
 
 def _bound(operand: Operand, given: Mapping[str, tuple[str, str]]) -> int | None:

@@ -90,12 +90,13 @@ class OperandSyntax:
     A field that is a condition says where its fact holds; None is nowhere. `kind`:
 
     - registers: `registers` of them per thread, `bits` each; a number or the name of a quantity. They stand in
-      braces where `braced` holds, even a single one. `wider` registers are legal too (PTX ISA 9.4.1 has that
-      for ld, st and cvt only). `real`: constants are floating-point literals, otherwise integers.
+      braces where `braced` holds, even a single one. Where `wider` holds, wider registers are legal too (PTX ISA
+      9.4.1 has that for ld, st and cvt only). Where `real` holds, constants are floating-point literals, otherwise
+      integers; where `also_real` holds, these and literals as wide as the operand (PTX ISA 6.1).
     - predicate: a register of one bit, negated as `!%p` if `negatable`.
     - address: `[a]`, of 64 bits; where `narrow` holds, 32 are legal too.
     - immediate: a constant.
-    - name: an address without brackets: a register, or a variable with an optional offset (PTX ISA 6.4).
+    - name: an address without brackets: a register, or a variable with an offset or an index, if any (PTX ISA 6.4).
     - tensor: `[a, {c0, c1}]`, a 64-bit address of a tensor map with `registers` coordinates of `bits` each.
     - tensor address: `[a]`, a 32-bit register that holds an address of tensor memory.
     - descriptor: a register of 64 bits, or of `bits`, that describes a matrix or an instruction.
@@ -103,8 +104,8 @@ class OperandSyntax:
 
     `constants` are those that may be written (PTX ISA 4.5), none by default, at most the constant that stands
     for the operand `at_most`. An `optional` operand may be left out, `_` may stand for one with `sink` and,
-    where `gaps` holds, for registers in braces. A `special` register, `%tid.x`, may be read where it says so (PTX
-    ISA 10). `second` says whether `|` and a predicate follow it. An operand of one of the kinds `instead` may
+    where `gaps` holds, for registers in braces. Where `special` holds, it may be a special register, as `%tid.x`
+    is (PTX ISA 10). `second` says whether `|` and a predicate follow it. An operand of one of the kinds `instead` may
     stand in its place, a descriptor then having 64 bits. Where `given` is ("a", "descriptor"), it is written only
     when the operand a is a descriptor.
     """
@@ -116,8 +117,9 @@ class OperandSyntax:
     bits: str | int = 64
     braced: Condition | None = None
     when: Condition = field(default_factory=dict)
-    wider: bool = False
+    wider: Condition | None = None
     real: Condition | None = None
+    also_real: Condition | None = None
     negatable: bool = False
     narrow: Condition | None = None
     constants: Constants = ()
@@ -125,7 +127,7 @@ class OperandSyntax:
     optional: bool = False
     sink: bool = False
     gaps: Condition | None = None
-    special: bool = False
+    special: Condition | None = None
     second: Second | None = None
     instead: tuple[Kind, ...] = ()
     given: tuple[str, Kind] | None = None

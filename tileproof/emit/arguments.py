@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
+from tileproof.emit.arrays import cuda_interface, described
 from tileproof.errors import LaunchError
 
 POINTER_BYTES = 8
@@ -24,17 +25,35 @@ class DeviceArray(Protocol):
     def __cuda_array_interface__(self) -> dict[str, Any]: ...
 
 
-Argument = np.ndarray[Any, Any] | np.generic | DeviceArray | tuple[int | float, str] | bytes
+class DLPackTensor(Protocol):
+    """A tensor of any library, on the host or on a GPU."""
+
+    def __dlpack__(self) -> object: ...
+
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+
+Argument = np.ndarray[Any, Any] | np.generic | DeviceArray | DLPackTensor | tuple[int | float, str] | bytes
 
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """One argument: the parameter's bytes, little-endian, or the `host` array whose device copy is passed."""
+    """One argument: the parameter's bytes, little-endian, or the `host` array whose device copy is passed.
+
+    `address` is that of an array on a device, `device` the number of that device where its library tells it;
+    `owner` keeps the memory.
+    """
 
     label: str
     value: bytes
     host: np.ndarray[Any, Any] | None = None
-    on_device: bool = False
+    address: int | None = None
+    device: int | None = None
+    owner: object = None
+
+    @property
+    def on_device(self) -> bool:
+        return self.address is not None
 
     @property
     def size(self) -> int:
@@ -52,9 +71,11 @@ class Packed:
         return self.label
 
 
-def pack(arguments: Sequence[Argument]) -> tuple[Packed, ...]:
-    """Every argument in order; `launch` lists the kinds. Raises `LaunchError`, naming the argument."""
-    packed = tuple(_pack(f"argument {number}", argument) for number, argument in enumerate(arguments))
+def pack(arguments: Sequence[Argument], stream: int | None = None) -> tuple[Packed, ...]:
+    """Every argument in order; `launch` lists the kinds, and is by `stream`. Raises `LaunchError`, naming the
+    argument.
+    """
+    packed = tuple(_pack(f"argument {number}", argument, stream) for number, argument in enumerate(arguments))
     arrays = [item for item in packed if item.host is not None]
     for number, one in enumerate(arrays):
         for other in arrays[number + 1 :]:
@@ -71,7 +92,7 @@ def pointer(address: int) -> bytes:
     return address.to_bytes(POINTER_BYTES, "little")
 
 
-def _pack(label: str, argument: Any) -> Packed:
+def _pack(label: str, argument: Any, stream: int | None) -> Packed:
     if isinstance(argument, np.ndarray):
         return _array(label, argument)
     if isinstance(argument, np.generic):
@@ -89,14 +110,31 @@ def _pack(label: str, argument: Any) -> Packed:
         raise LaunchError(
             f"{label} is the bare number {argument!r}; needed is its type too: ({argument!r}, {example!r})"
         )
-    interface = _interface(label, argument)
-    if interface is None:
+    try:
+        interface = cuda_interface(argument)
+        if interface is not None:
+            address = interface["data"][0] or 0  # an empty array may have no address
+            return _on_device(label, address, None, argument)
+        found = described(argument, stream)
+    except LaunchError as error:
+        raise LaunchError(f"{label} {error}") from error
+    if found is None:
         raise LaunchError(
             f"{label} is a {type(argument).__name__}; needed is a NumPy array, an object with "
-            "__cuda_array_interface__, a (value, PTX type) pair, a NumPy scalar, or bytes"
+            "__cuda_array_interface__ or __dlpack__, a (value, PTX type) pair, a NumPy scalar, or bytes"
         )
-    address = interface["data"][0] or 0  # an empty array may have no address
-    return Packed(f"{label} (device array at {address:#x})", pointer(address), on_device=True)
+    if not found.compact:
+        raise LaunchError(
+            f"{label} has shape {found.shape} and strides {found.strides}, in elements; needed is row-major order"
+        )
+    if found.host is not None:
+        return replace(_array(label, found.host), owner=found.owner)
+    return _on_device(label, found.address or 0, found.device, found.owner)
+
+
+def _on_device(label: str, address: int, device: int | None, owner: object) -> Packed:
+    label = f"{label} (device array at {address:#x})"
+    return Packed(label, pointer(address), address=address, device=device, owner=owner)
 
 
 def _array(label: str, array: np.ndarray[Any, Any]) -> Packed:
@@ -112,15 +150,6 @@ def _array(label: str, array: np.ndarray[Any, Any]) -> Packed:
             f"{label} has strides {array.strides}; needed is C-contiguous: np.ascontiguousarray(array)"
         )
     return Packed(label, b"", host=array)
-
-
-def _interface(label: str, argument: Any) -> dict[str, Any] | None:
-    try:
-        interface = getattr(argument, "__cuda_array_interface__", None)
-    except RuntimeError as error:
-        # PyTorch's property refuses a tensor that requires gradients in this way.
-        raise LaunchError(f"{label} does not give its device pointer: {error}") from error
-    return interface if isinstance(interface, dict) and "data" in interface else None
 
 
 def _scalar(label: str, value: Any, ptx_type: str) -> bytes:

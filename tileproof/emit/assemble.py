@@ -82,9 +82,16 @@ class Cubin:
     kernels: tuple[KernelUsage, ...]
 
 
-def assemble(ptx: str, arch: str, *, assembler: Literal["auto", "nvjitlink", "ptxas"] = "auto") -> Cubin:
+def assemble(
+    ptx: str,
+    arch: str,
+    *,
+    assembler: Literal["auto", "nvjitlink", "ptxas"] = "auto",
+    optimization: Literal[0, 3] = 3,
+) -> Cubin:
     """Assemble a PTX module for `arch`: `sm_80`, `sm_90a`, `sm_100a`, `sm_120a` or any other that it takes.
 
+    `optimization` 0 assembles several times faster; both assemblers have these two levels.
     `auto` takes nvJitLink if it is usable and else ptxas. Raises `AssemblerError`, which quotes each refused
     line of the PTX, if the assembler refuses the text, if `arch` is unknown, or if no assembler is installed.
     """
@@ -99,9 +106,9 @@ def assemble(ptx: str, arch: str, *, assembler: Literal["auto", "nvjitlink", "pt
         )
     info = _choose(assembler)
     if info.path is None:
-        image, log = _nvjitlink(ptx, arch, info)
+        image, log = _nvjitlink(ptx, arch, info, optimization)
     else:
-        image, log = _ptxas(ptx, arch, info, info.path)
+        image, log = _ptxas(ptx, arch, info, info.path, optimization)
     log = "\n".join(line for line in log.splitlines() if line.strip() and not COMPILE_TIME.search(line))
     return Cubin(arch, image, info, log, _usage(log))
 
@@ -171,12 +178,12 @@ def _probe_nvjitlink() -> AssemblerInfo:
 
 
 @contextmanager
-def _linker(bindings: Any, arch: str, info: AssemblerInfo) -> Iterator[int]:
-    options = [f"-arch={arch}", "-verbose"]
+def _linker(bindings: Any, arch: str, info: AssemblerInfo, optimization: int) -> Iterator[int]:
+    options = [f"-arch={arch}", "-verbose", f"-O{optimization}"]
     try:
         handle = bindings.create(len(options), options)
     except bindings.nvJitLinkError as error:
-        # Of the two options only the architecture varies, so it is what was refused.
+        # Of the options only the architecture is the caller's to choose freely, so it is what was refused.
         raise AssemblerError(f"{info} does not know the architecture {arch!r}: {error}") from error
     try:
         yield handle
@@ -184,10 +191,10 @@ def _linker(bindings: Any, arch: str, info: AssemblerInfo) -> Iterator[int]:
         bindings.destroy(handle)
 
 
-def _nvjitlink(ptx: str, arch: str, info: AssemblerInfo) -> tuple[bytes, str]:
+def _nvjitlink(ptx: str, arch: str, info: AssemblerInfo, optimization: int) -> tuple[bytes, str]:
     bindings = _nvjitlink_bindings()
     text = ptx.encode(errors="backslashreplace")
-    with _linker(bindings, arch, info) as handle:
+    with _linker(bindings, arch, info, optimization) as handle:
         try:
             bindings.add_data(handle, bindings.InputType.PTX, text, len(text), "kernel.ptx")
             bindings.complete(handle)
@@ -223,13 +230,14 @@ def _probe_ptxas() -> AssemblerInfo:
     return AssemblerInfo("ptxas", release[1], program)
 
 
-def _ptxas(ptx: str, arch: str, info: AssemblerInfo, program: Path) -> tuple[bytes, str]:
+def _ptxas(ptx: str, arch: str, info: AssemblerInfo, program: Path, optimization: int) -> tuple[bytes, str]:
     with tempfile.TemporaryDirectory(prefix="tileproof-") as folder:
         source, image = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_bytes(ptx.encode(errors="backslashreplace"))
         command = [
             str(program),
             "--verbose",
+            f"-O{optimization}",
             f"--gpu-name={arch}",
             f"--output-file={image.name}",
             source.name,

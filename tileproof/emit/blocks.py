@@ -45,6 +45,12 @@ class Blocks:
         self._open[-1].statements.append(statement)
 
     @property
+    def last(self) -> Statement | None:
+        """The statement right before, in the innermost block."""
+        statements = self._open[-1].statements
+        return statements[-1] if statements else None
+
+    @property
     def depth(self) -> int:
         """How many blocks are open inside the kernel's own."""
         return len(self._open) - 1

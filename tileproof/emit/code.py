@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 TemporaryKind = Literal["b16", "b32", "b64", "pred"]
@@ -9,6 +10,19 @@ TemporaryKind = Literal["b16", "b32", "b64", "pred"]
 _PREFIX: dict[TemporaryKind, str] = {"b16": "%rs", "b32": "%r", "b64": "%rd", "pred": "%p"}
 
 INDENT = "    "
+
+
+def comment(text: str) -> str:
+    """A comment of one line, whatever is in the text: PTX is ASCII, and a line break would end the comment."""
+    return f"// {''.join(c if ' ' <= c <= '~' else '?' for c in text)}"
+
+
+def origin(call: str, repeat: Sequence[int] = ()) -> str:
+    """What stands behind an instruction: the name of the call whose proof it has, if there is one, and its repeat."""
+    if not call:
+        return ""
+    turn = f", repeat {', '.join(map(str, repeat))}" if repeat else ""
+    return f"  // {call}{turn}"
 
 
 class Code:
@@ -28,7 +42,12 @@ class Code:
         self.lines.append(f"{INDENT}{statement}")
 
     def comment(self, text: str) -> None:
-        self.lines.append(f"{INDENT}// {text}")
+        self.lines.append(f"{INDENT}{comment(text)}")
+
+    def remark(self, first: int, text: str) -> None:
+        """End the lines from number ``first`` on with a text, such as :func:`origin` gives."""
+        if text:
+            self.lines[first:] = [f"{line}{text}" for line in self.lines[first:]]
 
     def label(self, name: str) -> None:
         self.lines.append(f"{name}:")

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tileproof.emit.fragment import body, inputs, launch_of, meaning, slot_names, summary
+from tileproof.emit.fragment import body, inputs, launch_of, meaning, slot_names, summary, typed_scalars
 from tileproof.emit.plan import Address, Plan, Slots
 from tileproof.emit.registers import Register
 from tileproof.errors import EmissionError
@@ -27,7 +27,7 @@ from tileproof.layouts.tensor import Storage
 
 INDENT = "    "
 NAME = re.compile(r"%([A-Za-z_$][\w$]*(?:\.[xyz])?)")
-TEMPORARY = re.compile(r"(?:r|rd|p)\d*")
+TEMPORARY = re.compile(r"(?:r|rs|rd|p)\d*")
 
 TYPES = {
     "float32": ("float", "f"),
@@ -121,7 +121,7 @@ def _function(planned: Plan, title: str) -> str:
     code = body(planned, registers)
     outputs, read = _slots(planned)
     operands = [*outputs.values(), *(operand for name, operand in read.items() if name not in outputs)]
-    operands += _inputs(registers)
+    operands += _inputs(planned, registers)
     places = {operand.register: f"%{place}" for place, operand in enumerate(operands)}
     lines = ["{", *(line.removeprefix(INDENT) for line in (*code.declarations(), *code.lines)), "}"]
     text = "\n".join(f'{INDENT * 2}"{_placed(line, places)}\\n"' for line in lines)
@@ -181,6 +181,12 @@ def _slots(planned: Plan) -> tuple[dict[str, _Operand], dict[str, _Operand]]:
         for position, (operand, syntax) in enumerate(zip(issue, call.form.operands, strict=True)):
             if not isinstance(operand, Slots):
                 continue
+            if operand.exact and operand.bits == 8:
+                # "Inline PTX Assembly in CUDA" 1.1: there is no constraint for a register of 8 bits.
+                raise EmissionError(
+                    f"{call.form.spelling} takes {operand.storage.name} in registers of 8 bits, and an asm statement "
+                    "of C++ has none; write the call as PTX"
+                )
             kind, constraint = _type_of(planned, position)
             if arrays.setdefault(operand.storage, kind) != kind:
                 raise EmissionError(
@@ -200,13 +206,19 @@ def _slots(planned: Plan) -> tuple[dict[str, _Operand], dict[str, _Operand]]:
 
 
 def _type_of(planned: Plan, position: int) -> tuple[str, str]:
-    view = planned.report.call.operands[position]
-    return TYPES.get(view.dtype) or BY_BITS[view.bits]
+    view = planned.report.call.tensor(position)
+    return _kind(view.dtype, view.bits)
 
 
-def _inputs(registers: Mapping[Leaf, Register]) -> Iterator[_Operand]:
+def _kind(dtype: str, bits: int) -> tuple[str, str]:
+    return TYPES.get(dtype) or BY_BITS[bits]
+
+
+def _inputs(planned: Plan, registers: Mapping[Leaf, Register]) -> Iterator[_Operand]:
     for variable, register in registers.items():
         yield _Operand(register.name, identifier(variable.name), "r" if register.bits == 32 else "l")
+    for name, (register, dtype) in typed_scalars(planned).items():
+        yield _Operand(register.name, identifier(name), _kind(dtype, register.bits)[1])
 
 
 def _parameters(planned: Plan, registers: Mapping[Leaf, Register]) -> Iterator[_Parameter]:
@@ -238,6 +250,11 @@ def _parameters(planned: Plan, registers: Mapping[Leaf, Register]) -> Iterator[_
         _own(owners, name, f"the {variable.kind} {variable.name}")
         signed = "u" if variable.kind == "base" else ""
         yield _Parameter(f"std::{signed}int{register.bits}_t {name}", meaning(planned, variable))
+    for scalar, (register, dtype) in typed_scalars(planned).items():
+        name, kind = identifier(scalar), _kind(dtype, register.bits)[0]
+        _own(owners, name, f"the scalar {scalar}")
+        as_bits = "the bits of " if kind == BY_BITS[16][0] and not dtype.startswith("uint") else ""
+        yield _Parameter(f"{kind} {name}", f"{as_bits}the {dtype} {scalar}")
 
 
 def _own(owners: dict[str, str], name: str, owner: str) -> None:

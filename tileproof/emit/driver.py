@@ -69,6 +69,18 @@ class Driver:
         attribute = getattr(self.api.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
         return int(self("cuDeviceGetAttribute", attribute, device, doing=f"asking for the GPU's {name}"))
 
+    def owner(self, address: int, what: str) -> int:
+        """The number of the device whose memory an address is in."""
+        ordinal = self.api.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        return int(self("cuPointerGetAttribute", ordinal, address, doing=f"asking for the device of {what}"))
+
+    def managed(self, address: int, what: str) -> bool:
+        """Whether an address is in memory that all devices share."""
+        is_managed = self.api.CUpointer_attribute.CU_POINTER_ATTRIBUTE_IS_MANAGED
+        return bool(
+            self("cuPointerGetAttribute", is_managed, address, doing=f"asking for the kind of {what}")
+        )
+
     @contextmanager
     def context(self, device: Any) -> Iterator[None]:
         """Inside the device's primary context, the one that the CUDA runtime and every array library use."""

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from tileproof.contracts.call import Call
 from tileproof.contracts.family.ewise import MNEMONIC as EWISE
 from tileproof.contracts.issue import Constant, Named, Predicate
 from tileproof.contracts.literals import BIT_PATTERNS, type_bits
 from tileproof.emit import names
-from tileproof.emit.code import Code, TemporaryKind
+from tileproof.emit.code import Code, TemporaryKind, comment, origin
 from tileproof.emit.lower import Lowering, width_of
 from tileproof.emit.plan import Address, Plan, Slots, Value, plan
 from tileproof.emit.registers import (
-    REGISTER_TYPES,
     Register,
     address_bits,
     base_register,
     register_type,
+    scalar_register,
     symbol_register,
 )
 from tileproof.emit.scalars import scalar_registers, write_ewise
 from tileproof.errors import CallError
-from tileproof.layouts.dtypes import dtype_bits
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.traverse import leaves
 from tileproof.proofs.report import Report
+from tileproof.scalars.expression import variable as typed_variable
 
 FORMATS = ("ptx", "cuda")
 
@@ -54,50 +54,55 @@ def emit(report: Report, *, format: str = "ptx", name: str | None = None) -> str
         raise CallError("name= is for format='cuda'; a block of PTX has no name")
     registers = inputs(planned)
     code = body(planned, registers)
-    head = [f"// {line}" for line in (*summary(report), *_interface(planned, registers))]
+    head = [comment(line) for line in (*summary(report), *_interface(planned, registers))]
     return "\n".join([*head, "{", *code.declarations(), *code.lines, "}"]) + "\n"
 
 
 def body(planned: Plan, registers: Mapping[Leaf, Register]) -> Code:
     """The statements of a fragment, which read ``registers``. Raises :class:`EmissionError` for names that clash."""
-    slots = [operand for issue in planned.issues for operand in issue if isinstance(operand, Slots)]
     names.demand_distinct(
         [
             *((register.name, f"the {v.kind} {v.name}") for v, register in registers.items()),
-            *(
-                (register.name, f"the scalar {name}")
-                for name, (register, _) in scalar_registers(planned).items()
-            ),
-            *((names.register(name), f"the scalar {name}") for name in named(planned)),
-            *((name, f"slot {name[1:]}") for operand in slots for name in slot_names(operand)),
-        ]
+            *((register.name, f"the scalar {n}") for n, (register, _) in typed_scalars(planned).items()),
+        ],
+        [
+            (operand.storage.name, frozenset(numbers))
+            for operand, numbers in zip(planned.issues[0], planned.slots, strict=True)
+            if isinstance(operand, Slots)
+        ],
     )
     code = Code()
     write(planned, Lowering(code, registers))
     return code
 
 
-def write(planned: Plan, lowering: Lowering) -> None:
-    """Write the address arithmetic and the instructions of a call, nothing else."""
+def write(planned: Plan, lowering: Lowering, name: str = "") -> None:
+    """Write the address arithmetic and the instructions of a call, nothing else.
+
+    With a ``name`` for the call, each instruction has a comment that tells its call and its repeat.
+    """
     form = planned.report.call.form
     if form.mnemonic == EWISE:
-        write_ewise(planned, lowering.code)
+        write_ewise(planned, lowering.code, name)
         return
     guard = ""
     if planned.predicate is not None:
         guard = f"@{lowering.predicate(planned.predicate, width_of(planned.predicate))} "
-    for issue in planned.issues:
+    bases: dict[tuple[int, int], str] = {}
+    braces = [syntax.braced for syntax in form.operands]
+    for issue, repeat in zip(planned.issues, planned.repeats, strict=True):
         operands = [
-            _text(lowering, operand, syntax.braced)
-            for operand, syntax in zip(issue, form.operands, strict=True)
+            _text(lowering, operand, braced, bases)
+            for operand, braced in zip(issue, braces, strict=True)
             if operand is not None
         ]
-        lowering.code.put(f"{guard}{form.spelling} {', '.join(operands)};")
+        lowering.code.put(f"{guard}{form.spelling} {', '.join(operands)};{origin(name, repeat)}")
 
 
 def slot_names(operand: Slots) -> list[str]:
     """The PTX registers of a register operand."""
-    return [names.slot(operand.storage.name, number) for number in operand.numbers]
+    register = names.register(operand.storage.name)
+    return [f"{register}_{number}" for number in operand.numbers]
 
 
 def summary(report: Report) -> Iterator[str]:
@@ -112,15 +117,40 @@ def summary(report: Report) -> Iterator[str]:
         yield f"  given {assumption!r}"
 
 
+def account(report: Report, number: int) -> Iterator[str]:
+    """The proof of call ``number`` of a kernel: its conditions, and by which method each obligation holds."""
+    call, launch = report.call, report.call.launch
+    operands = ", ".join(call.written)
+    yield f"call {number}: {call.form.spelling} ({operands}) at {call.scope} scope: {report.verdict.name}"
+    methods: dict[str, dict[str, None]] = {}
+    for finding in report.findings:
+        methods.setdefault(finding.method, {})[finding.obligation.id] = None
+    for method, obligations in methods.items():
+        yield f"  by {method}: {', '.join(obligations)}"
+    if launch.active.value is not True:
+        yield f"  where {launch.active!r}"
+    for assumption in launch.assumptions:
+        yield f"  given {assumption!r}"
+
+
 def _text(
-    lowering: Lowering, operand: Slots | Address | Value | Constant | Named | Predicate, braced: bool
+    lowering: Lowering,
+    operand: Slots | Address | Value | Constant | Named | Predicate,
+    braced: bool,
+    bases: dict[tuple[int, int], str],
 ) -> str:
+    """An operand as text; ``bases`` keeps the registers of addresses that are computed."""
     if isinstance(operand, Slots):
         listed = ", ".join(slot_names(operand))
         return f"{{{listed}}}" if braced else listed
     if isinstance(operand, Address):
         storage = operand.storage
-        at = lowering.address(storage.base, operand.runtime, operand.bits, address_bits(storage))
+        key = storage.base.uid, operand.runtime.uid
+        at = bases.get(key)
+        if at is None:
+            at = bases[key] = lowering.address(
+                storage.base, operand.runtime, operand.bits, address_bits(storage)
+            )
         return f"[{at}+{operand.displacement}]" if operand.displacement else f"[{at}]"
     if isinstance(operand, Named):
         return names.register(operand.name)
@@ -159,9 +189,10 @@ def literal(constant: Constant) -> str | None:
             return str(constant.pattern - (1 << bits) if signed else constant.pattern)
 
 
-def named(planned: Plan) -> dict[str, Named]:
-    """The typed scalars that registers of their names hold."""
-    return {operand.name: operand for operand in planned.issues[0] if isinstance(operand, Named)}
+def typed_scalars(planned: Plan) -> dict[str, tuple[Register, str]]:
+    """The typed scalars that a call reads: by name the register that holds each, and its type."""
+    named = (typed_variable(o.name, o.dtype) for o in planned.issues[0] if isinstance(o, Named))
+    return {str(v.value): (scalar_register(v), v.dtype) for v in named} | scalar_registers(planned)
 
 
 def inputs(planned: Plan) -> dict[Leaf, Register]:
@@ -182,21 +213,15 @@ def _interface(planned: Plan, registers: Mapping[Leaf, Register]) -> Iterator[st
     yield launch_of(call)
     for variable, register in registers.items():
         yield f"in  {register.name} .b{register.bits}: {meaning(planned, variable)}"
-    for name, (register, dtype) in scalar_registers(planned).items():
+    for name, (register, dtype) in typed_scalars(planned).items():
         yield f"in  {register.name} .b{register.bits}: the {dtype} {name}"
-    for scalar in named(planned).values():
-        kind = REGISTER_TYPES[dtype_bits(scalar.dtype)]
-        yield f"in  {names.register(scalar.name)} .{kind}: {scalar.name}, a {scalar.dtype}"
     for position, syntax in enumerate(call.form.operands):
-        slots = [issue[position] for issue in planned.issues]
-        listed = dict.fromkeys(
-            n for operand in slots if isinstance(operand, Slots) for n in slot_names(operand)
-        )
-        if listed:
+        operand = planned.issues[0][position]
+        if isinstance(operand, Slots):
             view = call.tensor(position)
             direction = "out" if syntax.access == "written" else "in "
-            exact = any(operand.exact for operand in slots if isinstance(operand, Slots))
-            yield f"{direction} {_listed(listed)} .{register_type(view.bits, exact)}: {view.name}"
+            listed = _listed(names.register(operand.storage.name), planned.slots[position])
+            yield f"{direction} {listed} .{register_type(view.bits, operand.exact)}: {view.name}"
 
 
 def launch_of(call: Call) -> str:
@@ -219,8 +244,7 @@ def _range(variable: Leaf) -> str:
     return f"{low}{variable.name}{high}, one value for each {variable.uniform}"
 
 
-def _listed(registers: Iterable[str]) -> str:
-    every = list(registers)
-    if len(every) <= NAMED:
-        return ", ".join(every)
-    return f"{every[0]} ... {every[-1]} ({len(every)} registers)"
+def _listed(register: str, numbers: Sequence[int]) -> str:
+    if len(numbers) <= NAMED:
+        return ", ".join(f"{register}_{number}" for number in numbers)
+    return f"{register}_{numbers[0]} ... {register}_{numbers[-1]} ({len(numbers)} registers)"

@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tileproof.contracts.architectures import ARCHITECTURES
+from tileproof.contracts.literals import pattern
+from tileproof.emit import shared
+from tileproof.emit.arrays import Array, described
 from tileproof.emit.registers import symbol_register
-from tileproof.emit.statements import Definition
-from tileproof.errors import LaunchError
+from tileproof.emit.statements import Definition, calls, parameter_name
+from tileproof.errors import CallError, LaunchError
 from tileproof.layouts.dtypes import dtype_bits
 from tileproof.layouts.evaluate import evaluate
 from tileproof.layouts.index import Index
+from tileproof.layouts.layout import Spec, TileLayout, factors, row_major
 from tileproof.layouts.leaf import Leaf
-from tileproof.layouts.tensor import GLOBAL_ALIGNMENT, Tensor
+from tileproof.layouts.tensor import GLOBAL_ALIGNMENT, Storage, Tensor
+from tileproof.scalars.expression import Scalar
 
 if TYPE_CHECKING:
     from tileproof.simulate import SimulationResult
 
 Grid = int | Sequence[int]
-
-
-@dataclass(frozen=True)
-class _Array:
-    """What matters of an array argument; ``address`` is that of a device array, ``None`` on the host."""
-
-    dtype: str
-    nbytes: int
-    address: int | None
 
 
 def simulate(
@@ -43,18 +37,23 @@ def simulate(
     from tileproof.simulate import simulate as run
 
     check_arguments(kernel, arguments, grid)
-    for item, argument in zip(kernel.parameters, arguments, strict=True):
-        if isinstance(item, Tensor) and not isinstance(argument, np.ndarray):
-            raise _failure(
-                kernel, item.name, "a NumPy array to simulate with", f"a {type(argument).__name__}"
-            )
+    hosts = {
+        item.name: _on_host(kernel, item, argument)
+        for item, argument in zip(kernel.parameters, arguments, strict=True)
+        if isinstance(item, Tensor)
+    }
     # Arrays lie at addresses that keep the promised alignment and no greater one.
     promised: dict[int, int] = {}
-    for item, argument in zip(kernel.parameters, arguments, strict=True):
+    for item in kernel.parameters:
         if isinstance(item, Tensor):
-            promised[id(argument)] = max(item.storage.align, promised.get(id(argument), 1))
+            start = hosts[item.name][1].ctypes.data
+            promised[start] = max(item.storage.align, promised.get(start, 1))
     passed = [
-        Buffer(argument, align=promised[id(argument)]) if isinstance(item, Tensor) else int(argument)
+        Buffer(hosts[item.name][1], align=promised[hosts[item.name][1].ctypes.data])
+        if isinstance(item, Tensor)
+        else int(argument)
+        if isinstance(item, Index)
+        else _bits(kernel, item, argument)
         for item, argument in zip(kernel.parameters, arguments, strict=True)
     ]
     return run(
@@ -65,7 +64,16 @@ def simulate(
         block=kernel.launch.block,
         cluster=kernel.launch.cluster,
         target=arch,
+        dynamic_shared=shared.extent(kernel.dynamic),
     )
+
+
+def _on_host(kernel: Definition, item: Tensor, argument: Any) -> tuple[Array, np.ndarray[Any, Any]]:
+    """The argument, which keeps the memory, and its elements."""
+    found = _array(kernel, item, argument)
+    if found.host is None:
+        raise _failure(kernel, item.name, "a NumPy array to simulate with", f"a {type(argument).__name__}")
+    return found, found.host
 
 
 def device_architecture(device: int = 0) -> str:
@@ -78,9 +86,13 @@ def device_architecture(device: int = 0) -> str:
 
 
 def packed(kernel: Definition, arguments: Sequence[Any]) -> list[Any]:
-    """Arguments as the launcher takes them: integers with the type of their parameter."""
+    """Arguments as the launcher takes them: integers with the type of their parameter, other numbers as bits."""
     return [
-        argument if isinstance(item, Tensor) else (int(argument), f"s{symbol_register(item.args[0]).bits}")
+        (int(argument), f"s{symbol_register(item.args[0]).bits}")
+        if isinstance(item, Index)
+        else _bits(kernel, item, argument)
+        if isinstance(item, Scalar)
+        else argument
         for item, argument in zip(kernel.parameters, arguments, strict=True)
     ]
 
@@ -91,7 +103,7 @@ def check_arguments(kernel: Definition, arguments: Sequence[Any], grid: Grid) ->
     Raises :class:`LaunchError`, which names the parameter, what is needed and what was found.
     """
     if len(arguments) != len(kernel.parameters):
-        listed = ", ".join(_name(item) for item in kernel.parameters)
+        listed = ", ".join(map(parameter_name, kernel.parameters))
         raise LaunchError(
             f"kernel {kernel.name} has {len(kernel.parameters)} parameters ({listed}); "
             f"{len(arguments)} arguments were given"
@@ -107,13 +119,11 @@ def check_arguments(kernel: Definition, arguments: Sequence[Any], grid: Grid) ->
             found = ", ".join(f"{v.name} = {n}" for v, n in values.items())
             raise LaunchError(f"kernel {kernel.name} was proved where {relation!r}, and here {found}")
     for item, argument in pairs:
+        if isinstance(item, Scalar):
+            _bits(kernel, item, argument)
         if isinstance(item, Tensor):
             _check_array(kernel, item, _array(kernel, item, argument), values)
     _check_grid(kernel, grid)
-
-
-def _name(item: Tensor | Index) -> str:
-    return item.name if isinstance(item, Tensor) else str(item.args[0].name)
 
 
 def _failure(kernel: Definition, name: str, needed: str, found: str) -> LaunchError:
@@ -133,30 +143,48 @@ def _integer(kernel: Definition, variable: Leaf, argument: Any) -> int:
     return value
 
 
-def _array(kernel: Definition, item: Tensor, argument: Any) -> _Array:
-    if isinstance(argument, np.ndarray):
-        kind = argument.dtype
-        return _Array(kind.name if kind.isnative else kind.str, argument.nbytes, None)
+def _bits(kernel: Definition, item: Scalar, argument: Any) -> np.generic:
+    """A number as the bits of a typed scalar. It may be rounded to a floating-point type, but not to infinity."""
+    name = parameter_name(item)
+    whole = isinstance(argument, int | np.integer) and not isinstance(argument, bool)
+    if not whole and not (item.type.is_float and isinstance(argument, float | np.floating)):
+        raise _failure(kernel, name, f"a number for {item.dtype}", repr(argument))
     try:
-        interface = getattr(argument, "__cuda_array_interface__", None)
-    except RuntimeError:  # PyTorch's way to refuse; the launcher tells it in full
-        interface = None
-    if not isinstance(interface, dict):
+        found = pattern(float(argument) if item.type.is_float else int(argument), item.type.ptx, name)
+    except (CallError, OverflowError) as error:
+        raise _failure(kernel, name, f"a number that {item.dtype} can hold", str(argument)) from error
+    held: np.generic = np.dtype(f"uint{item.type.bits}").type(found)
+    return held
+
+
+def _array(kernel: Definition, item: Tensor, argument: Any) -> Array:
+    try:
+        found = described(argument)
+    except LaunchError as error:
+        raise LaunchError(
+            f"kernel {kernel.name}, parameter {item.name}: the {type(argument).__name__} {error}"
+        ) from error
+    if found is None:
         raise _failure(
             kernel, item.name, "a NumPy array or an array on the device", f"a {type(argument).__name__}"
         )
-    if interface.get("strides") is not None:
-        raise _failure(
-            kernel, item.name, "a contiguous array", f"a device array with strides {interface['strides']}"
-        )
-    kind = np.dtype(interface["typestr"])
-    return _Array(kind.name, prod(interface["shape"]) * kind.itemsize, interface["data"][0] or 0)
+    return found
 
 
-def _check_array(kernel: Definition, item: Tensor, found: _Array, values: Mapping[Leaf, int]) -> None:
+def _check_array(kernel: Definition, item: Tensor, found: Array, values: Mapping[Leaf, int]) -> None:
     accepted = _numpy_names(item.dtype)
     if found.dtype not in accepted:
         raise _failure(kernel, item.name, f"elements of type {' or '.join(accepted)}", found.dtype)
+    if not found.compact:
+        raise _failure(
+            kernel,
+            item.name,
+            "a contiguous array",
+            f"one of shape {found.shape} with strides {found.strides}, in elements",
+        )
+    _check_shape(kernel, item, found, values)
+    if not found.writeable and item.storage in _written(kernel):
+        raise _failure(kernel, item.name, "an array that can be written", "one that is read-only")
     size = None if item.storage.size is None else evaluate(item.storage.size, values)
     if size is not None and found.nbytes < size:
         raise _failure(kernel, item.name, f"at least {size} bytes", f"{found.nbytes} bytes")
@@ -175,6 +203,34 @@ def _check_array(kernel: Definition, item: Tensor, found: _Array, values: Mappin
             f"an address that is a multiple of {align} bytes",
             f"{found.address:#x}, which is {found.address % align} past one",
         )
+
+
+def _check_shape(kernel: Definition, item: Tensor, found: Array, values: Mapping[Leaf, int]) -> None:
+    """An array of as many dimensions as a row-major parameter has its sizes, and at least as many rows. Any other
+    array is taken as the storage.
+    """
+    row_major_layout = TileLayout(Spec(factors(item.shape, row_major(item.shape))))
+    rank = len(found.shape)
+    if (
+        rank != len(item.shape)
+        or item.layout != row_major_layout
+        or found.itemsize * 8 != dtype_bits(item.dtype)
+    ):
+        return
+    needed = tuple(int(evaluate(n, values)) for n in item.shape)
+    if found.shape[1:] != needed[1:]:
+        raise _failure(kernel, item.name, f"shape {needed}", f"shape {found.shape}")
+
+
+def _written(kernel: Definition) -> set[Storage]:
+    """The storage that proven calls write to."""
+    proven = [planned.report.call for planned in calls(kernel.body)]
+    return {
+        call.tensor(position).tensor.storage
+        for call in proven
+        for position, syntax in enumerate(call.form.operands)
+        if syntax.kind == "address" and syntax.access == "written"
+    }
 
 
 def _numpy_names(dtype: str) -> tuple[str, ...]:

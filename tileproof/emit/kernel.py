@@ -19,22 +19,26 @@ A kernel holds what its author writes, in that order: no barrier, election or wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from typing import Any, Literal, overload
 
 from tileproof.contracts.architectures import PtxVersion
 from tileproof.contracts.launch import Launch
 from tileproof.contracts.operands import Given
+from tileproof.emit import names
 from tileproof.emit.blocks import Blocks
 from tileproof.emit.declarations import Declarations, Shape
-from tileproof.emit.module import lacking, module_text
+from tileproof.emit.mbarrier import MBarrier
+from tileproof.emit.mbarrier import checked as checked_barrier
 from tileproof.emit.plan import Plan, Slots, lowerable, plan
 from tileproof.emit.raw import RawReader
-from tileproof.emit.statements import Apply, Definition, Fill, Loop, When, calls
+from tileproof.emit.runnable import Runnable
+from tileproof.emit.statements import Apply, Assume, Barrier, Definition, Fill, Loop, Note, When, calls
 from tileproof.errors import CallError, EmissionError
 from tileproof.layouts.bounds import bounds
-from tileproof.layouts.index import Index, IndexLike, Relation, as_index, as_relation, leaf
+from tileproof.layouts.index import Index, IndexLike, Relation, as_index, as_relation, leaf, negate
 from tileproof.layouts.layout import TileLayout
 from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.normal import decide, simplify
@@ -43,20 +47,17 @@ from tileproof.layouts.traverse import leaves
 from tileproof.layouts.view import ViewOperations
 from tileproof.proofs.check import Hazards, prove
 from tileproof.proofs.check_ewise import Input, prove_ewise
+from tileproof.proofs.discharge import BUDGET
 from tileproof.proofs.report import Report
 from tileproof.scalars.expression import Scalar
 from tileproof.scalars.function import LambdaExpr
 from tileproof.scalars.traverse import postorder
 
-if TYPE_CHECKING:
-    from tileproof.emit.assemble import Cubin
-    from tileproof.simulate import SimulationResult
-
-ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
-"""The first of these that has all of a kernel's instructions is its default."""
+POLICY = {"hazards": "warn", "budget": BUDGET}
+"""The keywords of ``tp.check`` that are not about the instruction, with what they are where nobody says more."""
 
 
-class Kernel:
+class Kernel(Runnable):
     """A kernel under construction.
 
     ``block`` and ``cluster`` are extents in x, y, z order. ``ptx_version`` is the least ``.version`` of the
@@ -76,7 +77,7 @@ class Kernel:
         self._launch = Launch.of(block, cluster)
         self._ptx_version = ptx_version
         self._blocks = Blocks()
-        self._raw = RawReader(self._declared.register_bits)
+        self._raw = RawReader(self._declared.bits)
 
     # Declarations.
 
@@ -95,11 +96,40 @@ class Kernel:
         """
         return self._declared.pointer(name, shape, dtype, layout, align)
 
+    @overload
     def scalar(
-        self, name: str, lo: int | None = None, hi: int | None = None, *, multiple_of: int = 1
-    ) -> Index:
-        """An integer parameter, ``.s32`` if its inclusive bounds allow, else ``.s64``. A launch checks it."""
-        return self._declared.scalar(name, lo, hi, multiple_of)
+        self,
+        name: str,
+        lo: int | None = None,
+        hi: int | None = None,
+        *,
+        multiple_of: int = 1,
+        dtype: None = None,
+    ) -> Index: ...
+
+    @overload
+    def scalar(self, name: str, *, dtype: str) -> Scalar: ...
+
+    def scalar(
+        self,
+        name: str,
+        lo: int | None = None,
+        hi: int | None = None,
+        *,
+        multiple_of: int = 1,
+        dtype: str | None = None,
+    ) -> Index | Scalar:
+        """An integer parameter, ``.s32`` if its inclusive bounds allow, else ``.s64``. A launch checks it.
+
+        With a ``dtype`` (float16, bfloat16, float32, float64, or int or uint of 16, 32, 64 bits) it is a typed
+        scalar, which register instructions and scalar functions take, and of which proofs know nothing. A
+        launch takes a number, and rounds it to the nearest of a floating-point type.
+        """
+        if dtype is None:
+            return self._declared.scalar(name, lo, hi, multiple_of)
+        if (lo, hi, multiple_of) != (None, None, 1):
+            raise CallError(f"scalar {name}: bounds and multiple_of are for integers; {dtype} takes none")
+        return self._declared.typed_scalar(name, dtype)
 
     def block_index(self, axis: Literal["x", "y", "z"], count: int) -> Index:
         """``%ctaid`` along an axis, where the grid has at most ``count`` CTAs; a launch checks that."""
@@ -113,12 +143,26 @@ class Kernel:
         *,
         layout: TileLayout | str | None = None,
         align: int | None = None,
+        dynamic: bool = False,
     ) -> Tensor:
-        """A tensor in static shared memory, at a multiple of ``align`` bytes, at most 1024.
+        """A tensor in static shared memory, of which there are 48 KiB, or in ``dynamic`` shared memory.
 
-        Raises :class:`CallError` for a greater one, which assembles and is not kept.
+        Its address is a multiple of ``align`` bytes, at most 1024. Raises :class:`CallError` for a greater one,
+        which assembles and is not kept. :meth:`launch` asks for what dynamic tensors need.
         """
+        if dynamic:
+            return self._declared.in_dynamic(name, shape, dtype, layout, align)
         return self._declared.variable(name, shape, dtype, "shared", layout, align)
+
+    def mbarrier(self, name: str | Tensor, count: int = 1) -> MBarrier:
+        """``count`` barriers, words of 8 bytes in static shared memory, to be initialised by one thread.
+
+        A tensor in place of a name is their words: uint64, in shared memory, declared by this kernel.
+        """
+        if isinstance(name, Tensor):
+            self._demand_declared(name)
+            return MBarrier(name, self._barrier)
+        return MBarrier(self._declared.variable(name, (count,), "uint64", "shared", None, 8), self._barrier)
 
     def local(
         self,
@@ -148,9 +192,7 @@ class Kernel:
         """
         file = self._declared.registers(name, shape, dtype, layout)
         if fill is not None:
-            if not -(1 << (file.bits - 1)) <= fill < 1 << file.bits:
-                raise CallError(f"registers {name}: fill is {fill:#x}, which {file.bits} bits cannot hold")
-            self._blocks.add(Fill(file, fill % (1 << file.bits)))
+            self.fill(file.tensor, fill)
         return file.tensor
 
     # Statements.
@@ -173,29 +215,7 @@ class Kernel:
             raise CallError(
                 f"apply takes no {', '.join(given)}: the kernel and its blocks (when, loop) say that"
             )
-        for operand in operands:
-            self._demand_declared(operand)
-            self._demand_scalars(operand)
-        extra = Launch.of(assume=assume).assumptions
-        self._demand_symbols(*extra)
-        # Block indices and loop variables differ between the CTAs of a cluster, nowhere inside one.
-        known = self._blocks.assumed_by_all(extra) if scope == "cluster" else [*self._blocks.assumed, *extra]
-        report = prove(
-            opcode,
-            *operands,
-            scope=scope,
-            block=self._launch.block,
-            cluster=self._launch.cluster,
-            active=self._blocks.guard,
-            assume=known,
-            **parameters,
-        )
-        planned = plan(report)
-        self._demand_symbols(*planned.expressions)
-        self._demand_widths(planned)
-        self._blocks.add(Apply(planned))
-        self._blocks.vouch(extra, self._declared.scalars)
-        return report
+        return self._proved(partial(prove, opcode), operands, scope, assume, parameters)
 
     def ewise(
         self,
@@ -205,34 +225,30 @@ class Kernel:
         scope: str = "thread",
         assume: Relation | Iterable[Relation] = (),
         hazards: Hazards = "warn",
+        budget: int = BUDGET,
     ) -> Report:
         """Prove a scalar function in its place and compute it at each register coordinate.
 
         Operands and keywords are those of :func:`tileproof.check_ewise`. Raises :class:`ContractError` unless it is
         proved.
         """
-        for operand in (destination, *inputs):
-            self._demand_declared(operand)
-            self._demand_scalars(operand)
-        extra = Launch.of(assume=assume).assumptions
-        self._demand_symbols(*extra)
-        known = self._blocks.assumed_by_all(extra) if scope == "cluster" else [*self._blocks.assumed, *extra]
-        report = prove_ewise(
-            function,
-            destination,
-            *inputs,
-            scope=scope,
-            block=self._launch.block,
-            cluster=self._launch.cluster,
-            active=self._blocks.guard,
-            assume=known,
-            hazards=hazards,
-        )
-        planned = plan(report)
-        self._demand_widths(planned)
-        self._blocks.add(Apply(planned))
-        self._blocks.vouch(extra, self._declared.scalars)
-        return report
+        policy = {"hazards": hazards, "budget": budget}
+        return self._proved(partial(prove_ewise, function), (destination, *inputs), scope, assume, policy)
+
+    def fill(self, registers: Tensor, pattern: int) -> None:
+        """Set all slots of registers, those that no call names too, to a bit pattern as wide as an element."""
+        file = self._declared.files.get(registers.storage)
+        if file is None:
+            raise CallError(f"kernel {self.name}: {registers.name} are no registers of this kernel")
+        if not -(1 << (file.bits - 1)) <= pattern < 1 << file.bits:
+            raise CallError(
+                f"registers {file.tensor.name}: fill is {pattern:#x}, which {file.bits} bits cannot hold"
+            )
+        self._blocks.add(Fill(file, pattern % (1 << file.bits)))
+
+    def note(self, text: str) -> None:
+        """Add a comment of one line."""
+        self._blocks.add(Note(text))
 
     def raw(self, text: str) -> None:
         """Add one instruction, or a ``.reg`` declaration, as it is; no proof knows what it does.
@@ -252,6 +268,7 @@ class Kernel:
         vouched = as_relation(relation)
         self._demand_symbols(vouched)
         self._blocks.assume(vouched)
+        self._blocks.add(Assume(vouched))
         self._blocks.vouch([vouched], self._declared.scalars)
 
     @contextmanager
@@ -262,7 +279,23 @@ class Kernel:
         self._demand_symbols(lowered)
         with self._blocks.nested(relation) as block:
             yield
-        self._blocks.add(When(lowered, block.body))
+        self._blocks.add(When(lowered, block.body, relation))
+
+    def otherwise(self) -> AbstractContextManager[None]:
+        """A block for the threads that did not take the :meth:`when` right before it."""
+        last = self._blocks.last
+        if not isinstance(last, When):
+            raise CallError(f"kernel {self.name}: otherwise stands right after a when block")
+        return self.when(negate(last.written))
+
+    def unroll(self, name: str, start: int, stop: int, step: int = 1) -> Iterator[int]:
+        """``for i in k.unroll("i", 0, 8, 2)``: the statements inside once for each number, a plain constant."""
+        if not all(isinstance(n, int) and not isinstance(n, bool) for n in (start, stop, step)) or step == 0:
+            raise CallError(
+                f"unroll {name}: start, stop and step are integers and step is not 0, got "
+                f"{start!r}, {stop!r}, {step!r}"
+            )
+        return self._turns(names.identifier(name), range(start, stop, step))
 
     @contextmanager
     def loop(self, name: str, start: IndexLike, stop: IndexLike, step: IndexLike = 1) -> Iterator[Index]:
@@ -286,7 +319,16 @@ class Kernel:
         variable = first + stride * leaf(counter)
         with self._blocks.nested(decide(variable < end), counter) as block:
             yield variable
-        self._blocks.add(Loop(counter, turn, goes_on, block.body))
+        self._blocks.add(Loop(counter, turn, goes_on, block.body, (first, end, stride)))
+
+    def order(self, names: Sequence[str]) -> None:
+        """Give the parameters another order than that of their declaration; each is named once."""
+        self._declared.order(names)
+
+    @property
+    def turns(self) -> tuple[Index, ...]:
+        """The numbers of the turns, from 0, of the loops around here, the outermost first."""
+        return tuple(leaf(counter) for counter in self._blocks.counters)
 
     # Results.
 
@@ -311,56 +353,66 @@ class Kernel:
             tuple(self._blocks.vouched),
             (declared.grid.get("x"), declared.grid.get("y"), declared.grid.get("z")),
             self._ptx_version,
+            tuple(declared.dynamic),
         )
 
-    @property
-    def architecture(self) -> str:
-        """The first of sm_80, sm_90a, sm_100a and sm_120a that has all that the kernel needs."""
-        definition = self.definition
-        fitting = (arch for arch in ARCHITECTURES if lacking(definition, arch) is None)
-        return next(fitting, ARCHITECTURES[0])
+    @classmethod
+    def from_json(cls, text: str) -> Kernel:
+        """The kernel of a document. Nothing in it is trusted: each call is proved again.
 
-    def ptx(self, arch: str | None = None) -> str:
-        """The PTX module for ``arch``, by default for :attr:`architecture`.
-
-        Raises :class:`EmissionError` for an architecture that lacks an instruction.
+        Raises :class:`SpecError`, which names every fault by its place, for a document that is no kernel, and
+        :class:`ContractError` for a call that is not proved.
         """
-        return module_text(self.definition, arch or self.architecture)
+        from tileproof.spec.kernel_read import kernel_of_json
 
-    def assemble(self, arch: str | None = None) -> Cubin:
-        """The assembled module. Raises :class:`AssemblerError` where no assembler is installed."""
-        from tileproof.emit.assemble import assemble
-
-        target = arch or self.architecture
-        return assemble(self.ptx(target), target)
-
-    def simulate(
-        self, *arguments: Any, grid: int | Sequence[int] = 1, arch: str | None = None
-    ) -> SimulationResult:
-        """Execute the PTX on the CPU. Arguments are those of :meth:`launch`; arrays are changed in place."""
-        from tileproof.emit.host import simulate
-
-        target = arch or self.architecture
-        return simulate(self.definition, self.ptx(target), target, arguments, grid)
-
-    def launch(self, *arguments: Any, grid: int | Sequence[int] = 1, device: int = 0) -> None:
-        """Assemble for a GPU, check the arguments against all that was proved with, and run.
-
-        Arguments come in the order of the parameters. A tensor takes a NumPy array, which is copied there and
-        back, or an object with ``__cuda_array_interface__``, either with its elements in storage order; a
-        scalar takes an integer. Raises :class:`LaunchError`, before anything runs, which names the parameter,
-        what is needed and what was found.
-        """
-        from tileproof.emit import host, launch
-
-        definition = self.definition
-        host.check_arguments(definition, arguments, grid)
-        cubin = self.assemble(host.device_architecture(device))
-        passed = host.packed(definition, arguments)
-        shape, cluster = self._launch.block, self._launch.cluster
-        launch.launch(cubin, self.name, grid, shape, passed, cluster=cluster, device=device)
+        return kernel_of_json(text)
 
     # What the above is made of.
+
+    def _proved(
+        self,
+        prover: Callable[..., Report],
+        operands: Sequence[Given],
+        scope: str,
+        assume: Relation | Iterable[Relation],
+        parameters: Mapping[str, Any],
+    ) -> Report:
+        """Prove a call where it stands, and add it."""
+        for operand in operands:
+            self._demand_declared(operand)
+            self._demand_scalars(operand)
+        extra = Launch.of(assume=assume).assumptions
+        self._demand_symbols(*extra)
+        # Block indices and loop variables differ between the CTAs of a cluster, nowhere inside one.
+        known = self._blocks.assumed_by_all(extra) if scope == "cluster" else [*self._blocks.assumed, *extra]
+        report = prover(
+            *operands,
+            scope=scope,
+            block=self._launch.block,
+            cluster=self._launch.cluster,
+            active=self._blocks.guard,
+            assume=known,
+            **parameters,
+        )
+        planned = plan(report)
+        self._demand_symbols(*planned.expressions)
+        self._demand_widths(planned)
+        policy = {
+            name: parameters[name] for name, usual in POLICY.items() if parameters.get(name, usual) != usual
+        }
+        self._blocks.add(Apply(planned, extra, policy))
+        self._blocks.vouch(extra, self._declared.scalars)
+        return report
+
+    def _turns(self, name: str, turns: range) -> Iterator[int]:
+        for number in turns:
+            self.note(f"{name} = {number}")
+            yield number
+
+    def _barrier(self, barrier: Barrier) -> None:
+        lowered = checked_barrier(barrier, self._launch)
+        self._demand_symbols(lowered.index, *(() if lowered.operand is None else (lowered.operand,)))
+        self._blocks.add(lowered)
 
     def _demand_declared(self, operand: object) -> None:
         if isinstance(operand, ViewOperations):

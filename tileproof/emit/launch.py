@@ -2,8 +2,8 @@
 
     launch(cubin, "copy", grid=1, block=64, arguments=[source, destination, (64, "s32")])
 
-NumPy arrays are copied to the device before the kernel and back into the same arrays after it; objects with
-`__cuda_array_interface__` (CuPy, PyTorch, Numba) are passed by their device pointer. A scalar names its PTX
+Arrays on the host are copied to the device before the kernel and back into the same arrays after it; arrays on
+the device (CuPy, PyTorch, Numba) are passed by their pointer. A scalar names its PTX
 type, because the driver checks neither type nor width and a kernel would read whatever bytes it finds.
 """
 
@@ -71,6 +71,7 @@ def launch(
     cluster: Extent | None = None,
     dynamic_shared: int = 0,
     device: int = 0,
+    stream: int | None = None,
 ) -> None:
     """Run `kernel` once and wait for it.
 
@@ -80,24 +81,32 @@ def launch(
     - a NumPy array: C-contiguous; copied in, and copied back unless it is read-only. An array that is passed
       twice is one buffer on the device, as it is on the host;
     - an object with `__cuda_array_interface__`: its pointer, without a copy;
+    - an object with `__dlpack__`: as a NumPy array if it is on the host, else its pointer;
     - `(value, "s32")` or a NumPy scalar: one of s8 to s64, u8 to u64, b8 to b64, f16, f32, f64;
     - `bytes`: a structure passed by value, such as a 128-byte tensor map.
+
+    Without a `stream` (a handle of this device) the launch waits for all work on the device first, because
+    another stream may still be writing an array. With one, it comes after what that stream holds already.
 
     Raises `LaunchError`, before anything runs, for arguments that do not fit the kernel's parameters, and
     afterwards with the CUDA error for a kernel that faulted; no host array changes then. A fault (misaligned
     or illegal address, trap) is final for the process: CUDA answers every later call with the same error.
     """
     geometry = _geometry(grid, block, cluster, dynamic_shared)
-    packed = pack(arguments)
+    packed = pack(arguments, stream)
 
     driver = Driver()
     gpu = driver.device(device)
     what = f"kernel {kernel!r} ({cubin.arch}), {geometry}, on device {device} ({driver.name(gpu)})"
     with driver.context(gpu), driver.function(cubin.image, kernel, what) as function:
         _match(packed, driver.parameter_sizes(function, what), kernel)
+        for item in packed:
+            _demand_on(driver, item, device, what)
         config = _config(driver, gpu, function, geometry, what)
+        if stream is not None:
+            config.hStream = stream
         with driver.resident(packed, what) as addresses:
-            if any(item.on_device for item in packed):
+            if stream is None and any(item.on_device for item in packed):
                 # Another stream of the array's owner may still be writing it.
                 driver("cuCtxSynchronize", doing=f"waiting for the device arrays of {what}")
             values = [item.value if item.host is None else pointer(addresses[item.span]) for item in packed]
@@ -105,7 +114,7 @@ def launch(
             buffers = [create_string_buffer(value, len(value)) for value in values]
             parameters = (c_void_p * len(buffers))(*map(addressof, buffers))
             driver("cuLaunchKernelEx", config, function, addressof(parameters), 0, doing=f"launching {what}")
-            _wait(driver, what)
+            _wait(driver, what, stream)
             for item in packed:
                 if item.host is not None and item.host.flags.writeable and item.host.nbytes:
                     target, source = item.host.ctypes.data, addresses[item.span]
@@ -220,9 +229,21 @@ def _config(driver: Driver, gpu: Any, function: Any, geometry: _Geometry, what: 
     return config
 
 
-def _wait(driver: Driver, what: str) -> None:
+def _demand_on(driver: Driver, item: Packed, device: int, what: str) -> None:
+    """Raise unless an array on a device is on this one, or in memory that all devices share."""
+    if not item.address:
+        return
+    found = driver.owner(item.address, f"{item} of {what}") if item.device is None else item.device
+    if found != device and not (item.device is None and driver.managed(item.address, f"{item} of {what}")):
+        raise LaunchError(f"{item} is on device {found}; needed is an array on device {device}")
+
+
+def _wait(driver: Driver, what: str, stream: int | None) -> None:
     try:
-        driver("cuCtxSynchronize", doing=f"running {what}")
+        if stream is None:
+            driver("cuCtxSynchronize", doing=f"running {what}")
+        else:
+            driver("cuStreamSynchronize", stream, doing=f"running {what}")
     except LaunchError as error:
         raise LaunchError(
             f"{error}. The kernel faulted, and with it this process's CUDA context: every later CUDA call "

@@ -7,11 +7,12 @@ registers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
+from functools import cached_property
+from itertools import chain, product
 from math import gcd
-from typing import Any
+from typing import Any, NoReturn
 
 from tileproof.contracts.call import Call
 from tileproof.contracts.families import load
@@ -23,7 +24,7 @@ from tileproof.errors import EmissionError
 from tileproof.layouts.bounds import bounds
 from tileproof.layouts.index import Index, Relation, as_index, as_relation, const, leaf
 from tileproof.layouts.leaf import Leaf
-from tileproof.layouts.normal import Affine, decide, normal, simplify
+from tileproof.layouts.normal import Affine, combine, decide, normal, simplify
 from tileproof.layouts.tensor import Storage
 from tileproof.layouts.traverse import leaves, substitute
 from tileproof.proofs.report import Report
@@ -60,7 +61,8 @@ class Value:
 
 
 Planned = Slots | Address | Value | Constant | Named | Predicate | None
-_At = Callable[[Mapping[Leaf, Index]], Planned]
+_Point = tuple[int, ...]  # the numbers of a repeat
+_At = Callable[[_Point], Planned]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,18 +74,34 @@ class Plan:
     issues: tuple[tuple[Planned, ...], ...]
 
     @property
+    def repeats(self) -> Iterator[tuple[int, ...]]:
+        """The repeat of each instruction."""
+        return product(*map(range, self.report.call.repeat_extents))
+
+    @cached_property
+    def slots(self) -> tuple[tuple[int, ...], ...]:
+        """For each operand the numbers of its registers over all repeats, each once; none if it has no registers."""
+        return tuple(
+            tuple(dict.fromkeys(chain.from_iterable(o.numbers for o in operands if isinstance(o, Slots))))
+            for operands in zip(*self.issues, strict=True)
+        )
+
+    @property
     def expressions(self) -> Iterable[Index | Relation]:
         """All that has to be computed at run time."""
+        found: dict[Index | Relation, None] = {}
         if self.predicate is not None:
-            yield self.predicate
+            found[self.predicate] = None
         for issue in self.issues:
             for operand in issue:
                 if isinstance(operand, Address):
-                    yield operand.storage.base + operand.runtime
+                    found[operand.storage.base] = None
+                    found[operand.runtime] = None
                 elif isinstance(operand, Value):
-                    yield operand.value
+                    found[operand.value] = None
                 elif isinstance(operand, Predicate):
-                    yield operand.relation
+                    found[operand.relation] = None
+        return found
 
 
 def plan(report: Report) -> Plan:
@@ -91,11 +109,9 @@ def plan(report: Report) -> Plan:
     _demand_proof(report)
     call = report.call
     prepared = [_prepare(report, operand) for operand in load()[call.form.mnemonic].issue(call)]
-    issues = []
-    for point in product(*map(range, call.repeat_extents)):
-        at = {variable.args[0]: const(n) for variable, n in zip(call.repeat, point, strict=True)}
-        issues.append(tuple(operand(at) for operand in prepared))
-    return Plan(report, _predicate(call), tuple(issues))
+    points = product(*map(range, call.repeat_extents))
+    issues = tuple([tuple([operand(point) for operand in prepared]) for point in points])
+    return Plan(report, _predicate(call), issues)
 
 
 def _demand_proof(report: Report) -> None:
@@ -147,7 +163,7 @@ def _whereabouts(call: Call, expression: Index) -> dict[Leaf, Index]:
 def _prepare(report: Report, operand: IssueOperand) -> _At:
     call = report.call
     if isinstance(operand, Registers):
-        return lambda at: _slots(call, operand, at)
+        return _Registers(call, operand).at
     if isinstance(operand, Memory):
         return _Addresses(report, operand).at
     if operand is None or isinstance(operand, Constant | Named):
@@ -166,25 +182,92 @@ def _prepare(report: Report, operand: IssueOperand) -> _At:
     return lambda _: planned
 
 
-def _slots(call: Call, operand: Registers, at: Mapping[Leaf, Index]) -> Slots:
-    bits, numbers = operand.view.bits, []
-    for offset in operand.offsets:
-        place = simplify(substitute(offset, {**_whereabouts(call, offset), **at}))
-        if place.value is None:
-            what = ", ".join(v.label for v in leaves(place))
-            raise EmissionError(
-                f"{call.form.spelling}: the register slot of {operand.view.name} depends on {what} (it is at "
-                f"byte {place!r}); registers have no address, so unroll the loop or slice with constants"
-            )
-        numbers.append(place.value // (bits // 8))
-    return Slots(operand.view.tensor.storage, bits, tuple(numbers), operand.exact)
+class _Repeated:
+    """The normal form of an expression at each repeat, in time that does not depend on the expression.
+
+    The form is taken once with the repeat as variables. At a repeat its variables are numbers: a variable
+    that is a term of its own adds to the constant, and any other term that it is in is taken anew, once for
+    all repeats that agree in what the term depends on.
+    """
+
+    def __init__(self, call: Call, expression: Index) -> None:
+        form = normal(substitute(expression, _whereabouts(call, expression)))
+        number = {variable.args[0]: n for n, variable in enumerate(call.repeat)}
+        self._repeat = [variable.args[0] for variable in call.repeat]
+        self.constant = form.constant
+        self.fixed: dict[Index, int] = {}
+        self.steps: list[tuple[int, int]] = []
+        self.varying: list[tuple[Index, int, tuple[int, ...], dict[_Point, Affine]]] = []
+        for atom, factor in form.terms.items():
+            inside = tuple(number[v] for v in leaves(atom) if v in number)
+            if not inside:
+                self.fixed[atom] = factor
+            elif atom.op == "leaf":
+                self.steps.append((inside[0], factor))
+            else:
+                self.varying.append((atom, factor, inside, {}))
+
+    def shift(self, point: _Point) -> int:
+        """What the repeat's own terms add to the constant."""
+        return sum([factor * point[number] for number, factor in self.steps])
+
+    def at(self, point: _Point) -> tuple[int, dict[Index, int]]:
+        """The constant and the terms; those are ``fixed`` itself where no term varies."""
+        constant = self.constant + self.shift(point)
+        if not self.varying:
+            return constant, self.fixed
+        total = Affine(constant, self.fixed)
+        for atom, factor, inside, known in self.varying:
+            key = tuple([point[n] for n in inside])
+            form = known.get(key)
+            if form is None:
+                at = {self._repeat[n]: const(point[n]) for n in inside}
+                form = known[key] = normal(substitute(atom, at))
+            total = combine(total, form, factor)
+        return total.constant, total.terms
+
+
+class _Registers:
+    """The registers of one register operand, at each repeat."""
+
+    def __init__(self, call: Call, operand: Registers) -> None:
+        self.call, self.operand = call, operand
+        self.storage, self.bits = operand.view.tensor.storage, operand.view.bits
+        self.offsets = [_Repeated(call, offset) for offset in operand.offsets]
+        first = self.offsets[0]
+        # The usual case, in which all registers move alike from repeat to repeat.
+        self.alike = all(not o.fixed and not o.varying and o.steps == first.steps for o in self.offsets)
+
+    def at(self, point: _Point) -> Slots:
+        size = self.bits // 8
+        if self.alike:
+            shift = self.offsets[0].shift(point)
+            numbers = [(offset.constant + shift) // size for offset in self.offsets]
+        else:
+            numbers = [self._fixed(*offset.at(point)) // size for offset in self.offsets]
+        return Slots(self.storage, self.bits, tuple(numbers), self.operand.exact)
+
+    def _fixed(self, constant: int, terms: dict[Index, int]) -> int:
+        if terms:
+            self._fail(Affine(constant, terms))
+        return constant
+
+    def _fail(self, place: Affine) -> NoReturn:
+        byte = simplify(_factored(place.terms) + place.constant)
+        what = ", ".join(v.label for v in leaves(byte))
+        raise EmissionError(
+            f"{self.call.form.spelling}: the register slot of {self.operand.view.name} depends on {what} (it is "
+            f"at byte {byte!r}); registers have no address, so unroll the loop or slice with constants"
+        )
 
 
 class _Addresses:
     """The addresses of one memory operand, at each repeat.
 
     The proof has shown that the exact points of ``simplify(address.offset)`` fit in ``bits``. What is lowered
-    is another form of it, so each of its exact points has to fit by bounds or be one that was proved.
+    is another form of it, so each of its exact points has to fit by bounds or be one that was proved. A point
+    that is proved at one repeat is proved: what it says no longer depends on the repeat. The exact points of
+    a sum are those of its terms.
     """
 
     def __init__(self, report: Report, operand: Memory) -> None:
@@ -200,39 +283,74 @@ class _Addresses:
             and finding.obligation.address.name == operand.address.name
         ]
         self.here = _whereabouts(self.call, self.offset)
-        self._anchors: dict[int, int] = {}
+        self.form = _Repeated(self.call, self.offset)
+        self._sure: set[int] = set()
+        self._anchors: dict[int, tuple[int, Index]] = {}
+        self._runtimes: dict[tuple[tuple[int, int], ...], Index] = {}
+        self._fixed: Index | None = None
 
-    def at(self, point: Mapping[Leaf, Index]) -> Address:
-        replacement = {**self.here, **point}
-        specific = substitute(self.offset, replacement)
-        proved = {simplify(substitute(p, replacement)) for p in self.proved}
-        if self._keeps_value(simplify(specific), proved):
-            return self._shared(normal(specific))
-        if self._keeps_value(specific, proved):
+    def at(self, point: _Point) -> Address:
+        constant, terms = self.form.at(point)
+        runtime = self._runtime(terms, point)
+        if runtime is not None:
+            return self._shared(runtime, terms, constant)
+        specific = substitute(self.offset, self._replacement(point))
+        if self._keeps_value(specific, point):
             return Address(self.storage, specific, 0, self.bits)
         raise EmissionError(
             f"{self.call.form.spelling}: it is not sure that the offset {specific!r} of "
             f"{self.operand.view.name} can be computed in {self.bits} bits; declare bounds of its symbols"
         )
 
-    def _keeps_value(self, offset: Index, proved: Collection[Index]) -> bool:
-        return all(
-            fits(p, self.bits) or (self.bits == 64 and p.op == "leaf") or simplify(p) in proved
-            for p in exact_points(offset)
-        )
+    def _replacement(self, point: _Point) -> dict[Leaf, Index]:
+        numbers = {v.args[0]: const(n) for v, n in zip(self.call.repeat, point, strict=True)}
+        return {**self.here, **numbers}
 
-    def _shared(self, offset: Affine) -> Address:
+    def _keeps_value(self, part: Index, point: _Point) -> bool:
+        unsure = [
+            p for p in exact_points(part) if not fits(p, self.bits) and (self.bits == 32 or p.op != "leaf")
+        ]
+        if unsure:
+            replacement = self._replacement(point)
+            proved = {simplify(substitute(p, replacement)) for p in self.proved}
+            if not all(simplify(p) in proved for p in unsure):
+                return False
+        self._sure.add(part.uid)
+        return True
+
+    def _runtime(self, terms: Mapping[Index, int], point: _Point) -> Index | None:
+        """The sum of the terms, if lowering it is sure to keep its value."""
+        if terms is self.form.fixed and self._fixed is not None:
+            return self._fixed
+        if not all(atom.uid in self._sure or self._keeps_value(atom, point) for atom in terms):
+            return None
+        key = tuple([(atom.uid, factor) for atom, factor in terms.items()])
+        found = self._runtimes.get(key)
+        if found is None:
+            found = self._runtimes[key] = _factored(terms)
+        if terms is self.form.fixed:
+            self._fixed = found
+        return found
+
+    def _shared(self, runtime: Index, terms: Mapping[Index, int], constant: int) -> Address:
         """Divide into what is computed and a displacement, so that repeats share what is computed.
 
         Where that alone may be negative or may not fit in 32 bits, it is taken at the first repeat, whose
         offset is known to be in place.
         """
-        runtime = _factored(offset.terms)
-        start = self._anchors.get(runtime.uid, 0 if self._stands_alone(runtime) else offset.constant)
-        if not -(1 << 31) <= offset.constant - start < 1 << 31:
-            start = offset.constant  # a displacement is a signed 32-bit number (PTX ISA 6.4.1)
-        self._anchors[runtime.uid] = start
-        return Address(self.storage, runtime + start, offset.constant - start, self.bits)
+        anchor = self._anchors.get(runtime.uid)
+        if anchor is None:
+            anchor = self._anchored(terms, 0 if self._stands_alone(runtime) else constant)
+        if not -(1 << 31) <= constant - anchor[0] < 1 << 31:
+            anchor = self._anchored(
+                terms, constant
+            )  # a displacement is a signed 32-bit number (PTX ISA 6.4.1)
+        self._anchors[runtime.uid] = anchor
+        start, node = anchor
+        return Address(self.storage, node, constant - start, self.bits)
+
+    def _anchored(self, terms: Mapping[Index, int], start: int) -> tuple[int, Index]:
+        return start, _factored(terms, start)
 
     def _stands_alone(self, runtime: Index) -> bool:
         if self.storage.space in ("shared", "local"):
@@ -241,13 +359,18 @@ class _Addresses:
         return self.bits == 64 or narrow(runtime)
 
 
-def _factored(terms: Mapping[Index, int]) -> Index:
-    """The sum of the terms with their common factor outside, where one multiplication does for all."""
+def _factored(terms: Mapping[Index, int], constant: int = 0) -> Index:
+    """The sum with the terms' common factor outside, where one multiplication does for all.
+
+    The constant goes inside if it has that factor: ``(127 - t) * 16`` takes one instruction less than a negation, a
+    shift and a sum for ``-t * 16 + 2032``.
+    """
     common = gcd(*terms.values()) if terms else 1
-    total = const(0)
+    inside, outside = (constant // common, 0) if constant % common == 0 else (0, constant)
+    total = const(inside)
     for atom, factor in terms.items():
         total = total + atom * (factor // common)
-    return total * common
+    return total * common + outside
 
 
 def _predicate(call: Call) -> Relation | None:

@@ -1,41 +1,41 @@
-"""Raw instructions of a kernel: read against the instruction table, as far as it goes."""
+"""Raw instructions of a kernel: read against the instruction table."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
-from tileproof.contracts.grammar import knows, mnemonic_of
 from tileproof.contracts.parts import BITS
+from tileproof.contracts.special import ELEMENTS, REGISTERS
 from tileproof.contracts.statement import parts, read
 from tileproof.emit.statements import Raw
 from tileproof.errors import CallError
 
 CONTROL_FLOW = frozenset(("bra", "brx", "call", "exit", "ret", "trap"))
 
-PENDING = frozenset(
-    (
-        *("abs", "add", "cos", "cvt", "div", "ex2", "fma", "lg2", "max", "min", "mov", "mul", "neg"),
-        *("rcp", "rsqrt", "sin", "sqrt", "sub", "tanh"),
-    )
-)
-"""Mnemonics whose records say nothing yet of constants and special registers: their instructions pass unread."""
-
 _DECLARATION = re.compile(r"\.reg\s+(?P<type>[.\w\s]+?)\s+(?P<names>[\w$%][^;]*);")
-_PLAIN_TYPE = re.compile(r"\.(\w+)")
-_DECLARED = re.compile(r"(?P<name>%?[\w$]+)\s*(?:<\s*(?P<count>[0-9]{1,9})\s*>)?")
+_TYPE = re.compile(r"(?:\.v(?P<length>[24])\s*)?\.(?P<type>\w+)")
+_NAME = re.compile(r"(?P<name>%?[\w$]+)\s*(?:<\s*(?P<count>[0-9]{1,9})\s*>)?")
+
+
+class _Declared(NamedTuple):
+    """Registers of a declaration: their bits, and the names of their elements."""
+
+    bits: int
+    elements: tuple[str, ...]
 
 
 class RawReader:
     """Reads raw text. It remembers the registers that this declares, as `.reg .b32 %r<4>, sum;` does.
 
-    `bits_of` gives the bits of the other registers of a kernel, None for what is none or not known.
+    `bits_of` gives the bits of the other names of a kernel: 0 for a variable, None for what is not known.
     """
 
     def __init__(self, bits_of: Callable[[str], int | None]) -> None:
         self._bits_of = bits_of
-        self._single: dict[str, int] = {}
-        self._numbered: dict[str, tuple[int, int]] = {}
+        self._single: dict[str, _Declared] = {}
+        self._numbered: dict[str, tuple[_Declared, int]] = {}
 
     def read(self, text: str) -> Raw:
         """One instruction or `.reg` declaration.
@@ -58,41 +58,54 @@ class RawReader:
             raise CallError(
                 f"raw takes no control flow, which no proof would see: use when or loop for {text!r}"
             )
-        if _is_pending(found.opcode):
-            return Raw(written)
         return Raw(written, read(written, self._bits))
 
     def _bits(self, name: str) -> int | None:
-        if name in self._single:
-            return self._single[name]
+        base, dot, element = name.partition(".")
+        declared = self._declared(base)
+        if declared is None:
+            return None if dot else self._bits_of(name)
+        # The table knows no operand that is a vector under its own name.
+        return declared.bits if element in declared.elements else None
+
+    def _declared(self, name: str) -> _Declared | None:
         prefix = name.rstrip("0123456789")
         number = name.removeprefix(prefix)
-        bits, count = self._numbered.get(prefix, (None, 0))
-        if bits is not None and 0 < len(number) < 10 and int(number) < count:
-            return bits
-        return self._bits_of(name)
+        declared, count = self._numbered.get(prefix, (None, 0))
+        if declared is not None and 0 < len(number) < 10 and int(number) < count:
+            return declared
+        return self._single.get(name)
 
     def _declare(self, type_: str, names: str) -> None:
-        """Types with more than one part, such as vectors, are left to the assembler."""
-        plain = _PLAIN_TYPE.fullmatch(type_)
-        bits = BITS.get(plain[1]) if plain else None
+        """Remember the registers of a type that the table knows."""
+        found = _TYPE.fullmatch(type_)
+        bits = BITS.get(found["type"]) if found else None
         for text in names.split(","):
-            found = _DECLARED.fullmatch(text.strip())
+            name = _NAME.fullmatch(text.strip())
+            if name is None:
+                continue
+            special = next((one for one in REGISTERS if _covers(name["name"], name["count"], one)), None)
+            if special is not None:
+                raise CallError(f"{special} is a special register (PTX ISA 10): declare another name")
             if found is None or bits is None:
                 continue
-            if found["count"] is None:
-                self._single[found["name"]] = bits
+            declared = _Declared(bits, _elements(found["length"]))
+            if name["count"] is None:
+                self._single[name["name"]] = declared
             else:
-                self._numbered[found["name"]] = bits, int(found["count"])
+                self._numbered[name["name"]] = declared, int(name["count"])
 
 
-def _is_pending(opcode: str) -> bool:
-    beginning = mnemonic_of(opcode, PENDING)
-    longer = [] if beginning is None else _from(opcode, beginning)[1:]
-    return beginning is not None and not any(knows(opcode) for opcode in longer)
+def _covers(name: str, count: str | None, wanted: str) -> bool:
+    """Whether a declaration of a name, or of `count` numbered ones, declares the wanted name."""
+    if count is None or not wanted.startswith(name):
+        return count is None and wanted == name
+    number = wanted.removeprefix(name)
+    return number.isdecimal() and number == str(int(number)) and int(number) < int(count)
 
 
-def _from(opcode: str, beginning: str) -> list[str]:
-    """The beginnings of an opcode that are no shorter than one of them."""
-    rest = opcode.removeprefix(beginning).split(".")[1:]
-    return [".".join((beginning, *rest[:length])) for length in range(len(rest) + 1)]
+def _elements(length: str | None) -> tuple[str, ...]:
+    """The names of the elements of a vector (PTX ISA 6.4.3); an empty one for what is no vector."""
+    if length is None:
+        return ("",)
+    return (*ELEMENTS[: int(length)], *ELEMENTS[4 : 4 + int(length)])

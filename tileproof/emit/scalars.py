@@ -11,9 +11,9 @@ from collections.abc import Container, Mapping, Sequence
 
 from tileproof.contracts.family.ewise import EwiseForm, scalar_inputs
 from tileproof.emit import names
-from tileproof.emit.code import Code, TemporaryKind
+from tileproof.emit.code import Code, TemporaryKind, origin
 from tileproof.emit.plan import Plan, Slots
-from tileproof.emit.registers import Register
+from tileproof.emit.registers import Register, scalar_register
 from tileproof.errors import EmissionError, InternalError
 from tileproof.scalars.expression import Scalar, instruction_of
 from tileproof.scalars.traverse import postorder
@@ -23,9 +23,10 @@ _KINDS: Mapping[int, TemporaryKind] = {1: "pred", 16: "b16", 32: "b32", 64: "b64
 _PACKED = {"float64": ("<d", "<Q"), "float32": ("<f", "<I"), "float16": ("<e", "<H")}
 
 
-def write_ewise(planned: Plan, code: Code) -> None:
+def write_ewise(planned: Plan, code: Code, name: str = "") -> None:
     """Write the function at each coordinate of a call, in row-major order.
 
+    With a ``name`` for the call, each instruction has a comment that tells its call and its coordinate.
     Raises :class:`EmissionError` for a name that PTX cannot spell, and for registers used in two widths.
     """
     form = planned.report.call.form
@@ -33,7 +34,8 @@ def write_ewise(planned: Plan, code: Code) -> None:
         raise EmissionError(f"{form.spelling} is no scalar function")
     names.identifier(form.function.name)
     _demand_one_width(form, planned)
-    scalars = {name: _once(code, value) for name, value in scalar_inputs(planned.report.call).items()}
+    first = len(code.lines)
+    scalars = {input_: _once(code, value) for input_, value in scalar_inputs(planned.report.call).items()}
     nodes, body = form.function.nodes, form.function.body
     tensors = {p.name: n for n, p in enumerate(form.tensors)}
     varying = _dependent(nodes, tensors)
@@ -42,6 +44,7 @@ def write_ewise(planned: Plan, code: Code) -> None:
         if node.uid not in varying:
             known = scalars.get(str(node.value)) if node.op == "variable" else None
             shared[node.uid] = known or _written(code, node, shared)
+    code.remark(first, origin(name))
     places = [
         (node.uid, tensors[str(node.value)])
         for node in nodes
@@ -49,7 +52,8 @@ def write_ewise(planned: Plan, code: Code) -> None:
     ]
     computed = [node for node in nodes if node.op != "variable" and node.uid in varying]
     computes_last = body.uid in varying and instruction_of(body) is not None
-    for destination, *inputs in planned.issues:
+    for (destination, *inputs), repeat in zip(planned.issues, planned.repeats, strict=True):
+        first = len(code.lines)
         here = shared | {uid: _register(inputs[place]) for uid, place in places}
         for node in computed[:-1] if computes_last else computed:
             here[node.uid] = _written(code, node, here)
@@ -58,6 +62,7 @@ def write_ewise(planned: Plan, code: Code) -> None:
             code.put(f"{_opcode(body)} {target}, {_arguments(body, here)};")
         else:
             code.put(f"mov.{_moved(body.type)} {target}, {here[body.uid]};")
+        code.remark(first, origin(name, repeat))
 
 
 def scalar_registers(planned: Plan) -> dict[str, tuple[Register, str]]:
@@ -66,7 +71,7 @@ def scalar_registers(planned: Plan) -> dict[str, tuple[Register, str]]:
     if not isinstance(call.form, EwiseForm):
         return {}
     return {
-        str(node.value): (Register(names.register(str(node.value)), node.type.bits), node.dtype)
+        str(node.value): (scalar_register(node), node.dtype)
         for value in scalar_inputs(call).values()
         for node in postorder(value)
         if node.op == "variable"

@@ -24,7 +24,8 @@ class Comparison:
     """``verdict`` is the library's word, or ``refused`` (no such view) or ``unreachable`` (no thread executes
     it).
 
-    ``faults`` are the disagreements, ``undecided`` the demands without an answer.
+    ``faults`` are the disagreements, ``undecided`` the demands without an answer. ``report`` is the library's, if it
+    gave one.
     """
 
     verdict: str
@@ -35,6 +36,7 @@ class Comparison:
     undecided: frozenset[str] = frozenset()
     faults: tuple[str, ...] = ()
     methods: tuple[tuple[str, str], ...] = field(default=())
+    report: tp.Report | None = field(default=None, compare=False, repr=False)
 
 
 def compare(call: Call) -> Comparison:
@@ -72,6 +74,7 @@ def compare(call: Call) -> Comparison:
         ),
         faults=tuple(faults),
         methods=tuple((_short(f), f.method) for f in report.findings),
+        report=report,
     )
 
 

@@ -38,8 +38,9 @@ class Row:
     ``verdict`` is the library's word, or ``refused`` (there is no such view) or ``unreachable``. ``refuted``,
     ``hazards`` and ``undecided`` are obligations. ``executed`` says what was run: ``emitted`` code of a
     proof, ``addresses`` of a refused view, or nothing, an empty text. ``result`` is ``agreed``, ``differs``
-    (memory or registers are not what the layout says) or ``trapped: ...``. ``faults`` are disagreements; a
-    view with none is in order. ``milliseconds`` maps a stage to its time.
+    (memory or registers are not what the layout says), ``trapped: ...``, or, for a proved view of which nothing
+    is run, ``not emitted: ...`` or ``not executed: ...``. ``faults`` are disagreements; a view with none is in
+    order. ``milliseconds`` maps a stage to its time.
     """
 
     family: str

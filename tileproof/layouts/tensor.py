@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import gcd
 from typing import Literal, get_args
@@ -51,7 +51,8 @@ class Tensor(ViewOperations):
 
     ``shape`` counts elements and may be symbolic; ``offset`` is where the tensor starts in its storage, in
     bytes; ``declared`` says that the storage was there before, so that staying inside it has to be proved;
-    ``starts_inside`` that the layout is sure not to reach before the start of its storage.
+    ``starts_inside`` that the layout is sure not to reach before the start of its storage. ``over`` is the
+    tensor that this one was declared over, from its element ``at`` on.
     """
 
     name: str
@@ -62,6 +63,8 @@ class Tensor(ViewOperations):
     offset: Index
     declared: bool = False
     starts_inside: bool = True
+    over: Tensor | None = None
+    at: Index = field(default_factory=lambda: const(0))
 
     @property
     def space(self) -> Space:
@@ -106,6 +109,8 @@ class Tensor(ViewOperations):
             self.storage,
             start,
             True,
+            over=self,
+            at=as_index(at),
         )
 
     def __repr__(self) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from inspect import signature
 from pathlib import Path
@@ -30,6 +30,7 @@ from tileproof.layouts.view import ViewOperations
 from tileproof.proofs.check import Hazards, check
 from tileproof.proofs.report import ContractError, Report
 from tileproof.scalars.expression import constant, variable
+from tileproof.scalars.serial import restored
 from tileproof.spec.errors import SpecError
 from tileproof.spec.read import read_tables
 
@@ -39,17 +40,41 @@ _STOPPED = "interrupted from keyboard"
 """How Z3, which takes the signal itself, says that the user has stopped the program."""
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from tileproof.spec.model import (
         CallTable,
         OperandTable,
-        SpecTable,
         StepTable,
         SwizzleTable,
         SymbolTable,
         TensorTable,
     )
 
+    class Tables(Protocol):
+        """What the tables of any file with calls declare."""
+
+        @property
+        def symbols(self) -> Mapping[str, SymbolTable]: ...
+
+        @property
+        def tensors(self) -> Mapping[str, TensorTable]: ...
+
+
 _OWN_KEYWORDS = frozenset(signature(check).parameters)
+
+
+@contextmanager
+def placed(source: Path | str, place: str) -> Iterator[None]:
+    """Adds the file and the place in it to an error of what is built there."""
+    try:
+        yield
+    except (SpecError, ContractError):
+        raise
+    except TileproofError as error:
+        raise SpecError(f"{source}: {place}: {error}") from error
+    except RecursionError as error:
+        raise SpecError(f"{source}: {place}: builds on too many others") from error
 
 
 class Declarations:
@@ -98,7 +123,7 @@ def check_spec(path: Path, hazards: Hazards | None = None) -> list[Checked]:
     with builder.at("the file"):
         return [
             Checked(_report(builder, call, hazards), call.table.expect, lines[number] if lines else None)
-            for number, call in enumerate(builder.calls())
+            for number, call in enumerate(builder.calls(tables.calls))
         ]
 
 
@@ -125,8 +150,8 @@ def _report(builder: Builder, call: BuiltCall, hazards: Hazards | None) -> Repor
 class Builder:
     """Makes the objects of one file. Every error is a :class:`SpecError` with its place."""
 
-    path: Path
-    tables: SpecTable
+    path: Path | str
+    tables: Tables
     declarations: Declarations = field(default_factory=Declarations)
     tensors: dict[str, Tensor] = field(default_factory=dict)
     symbols: dict[str, Index] = field(default_factory=dict)
@@ -137,33 +162,39 @@ class Builder:
                 require_name(name)
                 self.symbols[name] = self.declarations.symbol(name, table)
         for name in self.tables.tensors:
-            with self.at(f"tensors.{name}"):
+            if self.is_made_first(name):
                 self._tensor(name, ())
-        self.names = {**thread_names(), **self.symbols}
 
-    @contextmanager
-    def at(self, place: str) -> Iterator[None]:
+    @property
+    def names(self) -> dict[str, Index]:
+        """What the names in an expression about a thread stand for."""
+        return {**thread_names(), **self.symbols}
+
+    def is_made_first(self, name: str) -> bool:  # noqa: ARG002 - for files whose tensors depend on statements
+        """Whether a tensor is made before the first call is."""
+        return True
+
+    def title(self, name: str) -> str:
+        """What the tensor under a name of the file is called."""
+        return name
+
+    def at(self, place: str) -> AbstractContextManager[None]:
         """Adds the file and the place in it to an error of what is built there."""
-        try:
-            yield
-        except (SpecError, ContractError):
-            raise
-        except TileproofError as error:
-            raise SpecError(f"{self.path}: {place}: {error}") from error
-        except RecursionError as error:
-            raise SpecError(f"{self.path}: {place}: builds on too many others") from error
+        return placed(self.path, place)
 
-    def calls(self) -> Iterator[BuiltCall]:
+    def calls(self, tables: list[CallTable]) -> Iterator[BuiltCall]:
         """The calls in the order of the file, each built when it is asked for."""
-        for number, table in enumerate(self.tables.calls):
+        for number, table in enumerate(tables):
             place = f"calls[{number}]"
-            operands = [
-                self._operand(f"{place}.operands[{position}]", operand)
-                for position, operand in enumerate(table.operands)
-            ]
-            active = self._relations(f"{place}.active", table.active)
-            assume = self._relations(f"{place}.assume", table.assume)
-            yield BuiltCall(place, table, operands, active, assume, self._parameters(place, table))
+            operands = self.operands(place, table.operands)
+            active = self.relations(f"{place}.active", table.active)
+            assume = self.relations(f"{place}.assume", table.assume)
+            yield BuiltCall(place, table, operands, active, assume, self.parameters(place, table.parameters))
+
+    def operands(self, place: str, tables: list[OperandTable]) -> list[Given]:
+        return [
+            self._operand(f"{place}.operands[{position}]", table) for position, table in enumerate(tables)
+        ]
 
     def _tensor(self, name: str, users: tuple[str, ...]) -> Tensor:
         """The tensor of that name, made when first asked for; ``users`` are those that stand over it."""
@@ -187,7 +218,7 @@ class Builder:
         storage = self._tensor(table.over, (*users, name))
         with self.at(f"tensors.{name}.at"):
             start = self.size(table.at or 0)
-        return storage.declare(shape, table.dtype, layout=layout, at=start, name=name)
+        return storage.declare(shape, table.dtype, layout=layout, at=start, name=self.title(name))
 
     def _layout(self, name: str, table: TensorTable, shape: list[Index]) -> TileLayout | None:
         layout = None
@@ -210,9 +241,9 @@ class Builder:
     def _known(self) -> str:
         return ", ".join(self.tables.tensors) or "it has none"
 
-    def _parameters(self, place: str, table: CallTable) -> dict[str, Any]:
+    def parameters(self, place: str, values: Mapping[str, int | str | bool]) -> dict[str, Any]:
         parameters: dict[str, Any] = {}
-        for name, value in table.parameters.items():
+        for name, value in values.items():
             with self.at(f"{place}.parameters.{name}"):
                 if name in _OWN_KEYWORDS:
                     raise CallError(
@@ -221,7 +252,7 @@ class Builder:
                 parameters[name] = parse_value(value, self.names) if isinstance(value, str) else value
         return parameters
 
-    def _relations(self, place: str, texts: list[str]) -> list[Relation]:
+    def relations(self, place: str, texts: list[str]) -> list[Relation]:
         found = []
         for position, text in enumerate(texts):
             with self.at(f"{place}[{position}]"):
@@ -232,11 +263,14 @@ class Builder:
         if table.scalar is not None:
             with self.at(f"{place}.scalar"):
                 return self._scalar(table.scalar, table.dtype)
-        if table.tensor not in self.tensors:
+        if table.expression is not None:
+            with self.at(f"{place}.expression"):
+                return restored(table.expression)
+        if table.tensor is None or table.tensor not in self.tables.tensors:
             raise SpecError(
                 f"{self.path}: {place}.tensor: {table.tensor!r} is no tensor of this file: {self._known()}"
             )
-        view: ViewOperations = self.tensors[table.tensor]
+        view: ViewOperations = self._tensor(table.tensor, ())
         for position, step in enumerate(table.steps):
             with self.at(f"{place}.steps[{position}].{step.operation}"):
                 view = self._step(view, step)
@@ -253,7 +287,8 @@ class Builder:
         if step.sub is not None:
             return view.sub([self.number(n) for n in step.sub.start], step.sub.extent)
         if step.rearrange is not None:
-            return rearrange(view.as_view(), step.rearrange, step.sizes)
+            arranged = rearrange(view.as_view(), step.rearrange, step.sizes)
+            return arranged.after("rearrange", (step.rearrange, step.sizes))
         if step.permute is not None:
             return view.permute(*step.permute)
         if step.broadcast is not None:

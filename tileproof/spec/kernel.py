@@ -1,7 +1,8 @@
 """Kernels of files: a spec is one kernel, a Python program may build some.
 
-The kernel of a spec has its symbols and then its global tensors as parameters, in the order of the file, and
-makes its calls one after the other, each under its guards. It adds nothing: no barrier, no copy, no election.
+A file with a ``kernel`` table describes a kernel in full. The kernel of any other spec has its symbols and then
+its global tensors as parameters, in the order of the file, and makes its calls one after the other, each under
+its guards. It adds nothing: no barrier, no copy, no election.
 """
 
 from __future__ import annotations
@@ -9,25 +10,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tileproof.emit.assemble import INSTALL_NVJITLINK, assemble, available_assemblers
 from tileproof.emit.cuda import identifier, source
 from tileproof.emit.kernel import Kernel
 from tileproof.emit.statements import calls
-from tileproof.errors import CallError, EmissionError
-from tileproof.layouts.index import Index, conjunction
-from tileproof.layouts.layout import TileLayout
-from tileproof.layouts.tensor import Tensor
-from tileproof.spec.build import Builder, Declarations
+from tileproof.errors import EmissionError
+from tileproof.layouts.index import conjunction
+from tileproof.spec.build import Builder
 from tileproof.spec.errors import SpecError
-from tileproof.spec.read import read_tables
+from tileproof.spec.kernel_declare import OfKernel
+from tileproof.spec.kernel_read import kernel_of_tables, kernel_tables
+from tileproof.spec.read import SYNTAXES, describes_kernel, read_data, spec_tables
 from tileproof.spec.script import kernels_of_script
-
-if TYPE_CHECKING:
-    from tileproof.spec.model import SymbolTable, TensorTable
 
 
 def kernels_of_file(path: Path) -> list[Kernel]:
@@ -36,16 +32,21 @@ def kernels_of_file(path: Path) -> list[Kernel]:
     Raises :class:`ContractError` for a call that is not, and :class:`SpecError` for a file that cannot be
     used.
     """
-    if path.suffix == ".toml":
+    if path.suffix in SYNTAXES:
         return [kernel_of_spec(path)]
     if path.suffix == ".py":
         return kernels_of_script(path)
-    raise SpecError(f"{path}: neither a spec (.toml) nor a Python program (.py)")
+    raise SpecError(f"{path}: neither a spec (.toml, .json) nor a Python program (.py)")
 
 
 def kernel_of_spec(path: Path) -> Kernel:
-    """The kernel that a spec describes, named as the file. Raises as :func:`kernels_of_file` does."""
-    tables, _ = read_tables(path)
+    """The kernel that a spec describes, named as the file or as it says. Raises as :func:`kernels_of_file`
+    does.
+    """
+    data, lines = read_data(path)
+    if describes_kernel(data):
+        return kernel_of_tables(str(path), kernel_tables(str(path), data))
+    tables, _ = spec_tables(path, data, lines)
     launches = {(call.block, call.cluster) for call in tables.calls}
     if len(launches) > 1:
         raise SpecError(
@@ -53,8 +54,8 @@ def kernel_of_spec(path: Path) -> Kernel:
         )
     block, cluster = launches.pop()
     kernel = Kernel(re.sub(r"\W", "_", path.stem, flags=re.ASCII), block=block, cluster=cluster)
-    builder = Builder(path, tables, _OfKernel(kernel))
-    for call in builder.calls():
+    builder = Builder(path, tables, OfKernel(kernel))
+    for call in builder.calls(tables.calls):
         with builder.at(call.place), ExitStack() as guards:
             if call.active:
                 guards.enter_context(kernel.when(conjunction(call.active)))
@@ -68,37 +69,6 @@ def kernel_of_spec(path: Path) -> Kernel:
                 **call.parameters,
             )
     return kernel
-
-
-@dataclass
-class _OfKernel(Declarations):
-    """Declares in a kernel."""
-
-    kernel: Kernel
-
-    def symbol(self, name: str, table: SymbolTable) -> Index:
-        if table.uniform != "grid":
-            raise CallError(
-                f"{name} varies inside the grid, so it is no parameter of a kernel; compute it in a kernel "
-                "of Python (tileproof.Kernel)"
-            )
-        return self.kernel.scalar(name, table.lo, table.hi, multiple_of=table.multiple_of)
-
-    def tensor(self, name: str, table: TensorTable, shape: list[Index], layout: TileLayout | None) -> Tensor:
-        dtype = table.dtype or ""
-        match table.space or "global":
-            case "global":
-                return self.kernel.parameter(name, shape, dtype, layout=layout, align=table.align)
-            case "shared":
-                return self.kernel.shared(name, shape, dtype, layout=layout, align=table.align)
-            case "local":
-                return self.kernel.local(name, shape, dtype, layout=layout, align=table.align)
-            case "registers":
-                return self.kernel.registers(name, shape, dtype, layout=layout)
-            case space:
-                raise CallError(
-                    f"a kernel declares global, shared, local and register tensors, not {space!r}"
-                )
 
 
 def kernel_text(path: Path, name: str | None, arch: str | None) -> tuple[str, str]:

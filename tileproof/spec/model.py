@@ -103,11 +103,13 @@ OPERATIONS = ("slice", "sub", "permute", "rearrange", "view", "broadcast")
 Hazards = Literal["warn", "error", "ignore"]
 
 
-class _Table(BaseModel):
+class Table(BaseModel):
+    """What all tables have in common: no key but those that are listed, no conversions."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class SymbolTable(_Table):
+class SymbolTable(Table):
     """``[symbols.NAME]``: bounds are inclusive; without them the symbol is unbounded."""
 
     lo: Integer | None = None
@@ -116,7 +118,7 @@ class SymbolTable(_Table):
     uniform: Literal["grid", "cluster", "cta", "warp", "thread"] = "grid"
 
 
-class SwizzleTable(_Table):
+class SwizzleTable(Table):
     """A swizzle: ``bits, base, shift`` as CuTe has it, or the reference's three numbers, in elements."""
 
     bits: Bits | None = None
@@ -142,7 +144,7 @@ class SwizzleTable(_Table):
         return self
 
 
-class TensorTable(_Table):
+class TensorTable(Table):
     """``[tensors.NAME]``: with ``over``, declared over another's storage, from its element ``at`` on."""
 
     shape: Annotated[list[Expression], Field(min_length=1)]
@@ -165,14 +167,14 @@ class TensorTable(_Table):
         return self
 
 
-class RegionTable(_Table):
+class RegionTable(Table):
     """``sub``: one start and one extent for each dimension."""
 
     start: list[Expression]
     extent: list[Positive]
 
 
-class StepTable(_Table):
+class StepTable(Table):
     """One view operation, called as in Python."""
 
     slice: Annotated[list[Expression], Field(min_length=1)] | None = None
@@ -197,17 +199,19 @@ class StepTable(_Table):
         return self
 
 
-class OperandTable(_Table):
+class OperandTable(Table):
     """A tensor under view steps, taken in order, or a scalar.
 
     Just the tensor's name is the same as no steps, and just a number the same as that scalar. A scalar is a
     number or an index expression in text; with ``dtype`` it is a typed number, or in text a typed scalar's name.
+    ``expression`` is any other typed scalar, as :func:`tileproof.scalars.serial.rows` writes it.
     """
 
     tensor: Text | None = None
     steps: list[StepTable] = Field(default_factory=list)
     scalar: Annotated[int | float | str, PlainValidator(_scalar)] | None = None
     dtype: Text | None = None
+    expression: list[Any] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -218,16 +222,18 @@ class OperandTable(_Table):
 
     @model_validator(mode="after")
     def _is_one(self) -> OperandTable:
-        if (self.tensor is None) == (self.scalar is None):
-            raise ValueError("an operand is a tensor or a scalar: needs one of the keys tensor and scalar")
-        if self.scalar is not None and self.steps:
+        if sum(key is not None for key in (self.tensor, self.scalar, self.expression)) != 1:
+            raise ValueError(
+                "an operand is a tensor or a scalar: needs one of the keys tensor, scalar and expression"
+            )
+        if self.tensor is None and self.steps:
             raise ValueError("steps goes with tensor")
         if self.scalar is None and self.dtype is not None:
             raise ValueError("dtype goes with scalar")
         return self
 
 
-class CallTable(_Table):
+class CallTable(Table):
     """``[[calls]]``: what :func:`tileproof.check` takes, under the same names."""
 
     opcode: Text
@@ -242,7 +248,7 @@ class CallTable(_Table):
     expect: Literal["proved", "refuted", "undecided", "unsupported"] | None = None
 
 
-class SpecTable(_Table):
+class SpecTable(Table):
     """A whole file."""
 
     symbols: dict[str, SymbolTable] = Field(default_factory=dict)

@@ -10,6 +10,8 @@ _SPACES = ("const", "global", "local", *SHARED, "param", "param::entry")
 _SPACE = Slot("space", "state space", _SPACES, mandatory=True)
 _CLUSTER = Slot("space", "state space", ("shared::cluster",))
 _SIZE = types("u32", "u64", says="address size")
+# The ISA also has .u32, for modules of 32-bit addresses, which assemblers no longer take.
+_GENERIC_SIZE = Slot("type", "address size", ("u64",), mandatory=True, instead={"u32": "u64"})
 _A = OperandSyntax("a", "name", "read", bits="bits")
 
 
@@ -30,7 +32,7 @@ CVTA = Instruction(
     mnemonic="cvta",
     section="9.7.9.20",
     summary="make a generic address of one in a state space",
-    slots=(_SPACE, _SIZE),
+    slots=(_SPACE, _GENERIC_SIZE),
     operands=(written("p"), _A),
     quantities=(TYPE_BITS,),
     availability=_spaces(_PARAM),
@@ -40,7 +42,7 @@ CVTA_TO = Instruction(
     mnemonic="cvta.to",
     section="9.7.9.20",
     summary="make an address in a state space of a generic one",
-    slots=(_SPACE, _SIZE),
+    slots=(_SPACE, _GENERIC_SIZE),
     operands=(written("p"), read("a", constants=())),
     quantities=(TYPE_BITS,),
     availability=_spaces(_PARAM),

@@ -6,11 +6,13 @@ in 64. What the ISA text leaves open here (combinations of rounding, `.sat` and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from tileproof.contracts.architectures import Targets
+from tileproof.contracts.parts import REAL
 from tileproof.contracts.syntax import (
     ALWAYS,
+    ANY,
     Condition,
     Instruction,
     OperandSyntax,
@@ -75,10 +77,28 @@ def width(types: Iterable[str]) -> Quantity:
     return Quantity("bits", "element size in bits", {"type": {one: BITS[one] for one in types}})
 
 
-def operands(sources: int) -> tuple[OperandSyntax, ...]:
-    """`d, a, b, ...`, all of the width of the type."""
-    read = (OperandSyntax(name, "registers", "read", bits="bits") for name in "abc"[:sources])
-    return (OperandSyntax("d", "registers", "written", bits="bits"), *read)
+def source(name: str, types: Iterable[str], when: Condition = ALWAYS) -> Iterator[OperandSyntax]:
+    """A register of the width of the type; a constant may stand for one that is not packed and not of 16-bit floats."""
+    scalar = tuple(one for one in types if one in (*INTEGERS, *REAL))
+    other = tuple(one for one in types if one not in scalar)
+    if scalar:
+        yield OperandSyntax(
+            name,
+            "registers",
+            "read",
+            bits="bits",
+            when={"type": scalar, **when},
+            real={"type": tuple(one for one in scalar if one in REAL)},
+            constants=ANY,
+        )
+    if other:
+        yield OperandSyntax(name, "registers", "read", bits="bits", when={"type": other, **when})
+
+
+def operands(types: Iterable[str], names: str) -> tuple[OperandSyntax, ...]:
+    """`d` and the sources of these names, all of the width of the type."""
+    sources = (operand for name in names for operand in source(name, types))
+    return (OperandSyntax("d", "registers", "written", bits="bits"), *sources)
 
 
 def ftz_only(types: tuple[str, ...]) -> Requires:
@@ -97,9 +117,9 @@ def _sum(mnemonic: str, summary: str, integers: tuple[str, ...]) -> Instruction:
         slots=(RND, FTZ, SAT, type_slot(types), _SOURCE),
         operands=(
             OperandSyntax("d", "registers", "written", bits="bits"),
-            OperandSyntax("a", "registers", "read", bits="bits", when=wide),
+            *source("a", types, wide),
             OperandSyntax("a", "registers", "read", bits=16, when=_MIXED),
-            OperandSyntax("b", "registers", "read", bits="bits"),
+            *source("b", types),
         ),
         quantities=(width(types),),
         rules=(
@@ -141,8 +161,8 @@ MUL = Instruction(
     ),
     operands=(
         OperandSyntax("d", "registers", "written", bits="result_bits"),
-        OperandSyntax("a", "registers", "read", bits="bits"),
-        OperandSyntax("b", "registers", "read", bits="bits"),
+        *source("a", _PRODUCTS),
+        *source("b", _PRODUCTS),
     ),
     quantities=(
         width(_PRODUCTS),
@@ -190,11 +210,11 @@ FMA = Instruction(
     ),
     operands=(
         OperandSyntax("d", "registers", "written", bits="bits"),
-        OperandSyntax("a", "registers", "read", bits="bits", when={"source": (None,)}),
-        OperandSyntax("b", "registers", "read", bits="bits", when={"source": (None,)}),
+        *source("a", FLOATS, {"source": (None,)}),
+        *source("b", FLOATS, {"source": (None,)}),
         OperandSyntax("a", "registers", "read", bits=16, when=_MIXED),
         OperandSyntax("b", "registers", "read", bits=16, when=_MIXED),
-        OperandSyntax("c", "registers", "read", bits="bits"),
+        *source("c", FLOATS),
     ),
     quantities=(width(FLOATS),),
     rules=(
@@ -231,7 +251,7 @@ DIV = Instruction(
         FTZ,
         type_slot(_QUOTIENTS),
     ),
-    operands=operands(2),
+    operands=operands(_QUOTIENTS, "ab"),
     quantities=(width(_QUOTIENTS),),
     rules=(
         Requires({"type": INTEGERS}, {"accuracy": (None,)}, "integers are divided exactly", "9.7.1"),
@@ -269,7 +289,7 @@ def _extreme(mnemonic: str, summary: str) -> Instruction:
             RELU,
             type_slot(_COMPARED),
         ),
-        operands=(*operands(2), OperandSyntax("c", "registers", "read", bits="bits", when=three)),
+        operands=(*operands(_COMPARED, "ab"), *source("c", ("f32",), three)),
         quantities=(width(_COMPARED),),
         rules=(
             ftz_only((*F16, "f32")),
@@ -295,7 +315,7 @@ def _extreme(mnemonic: str, summary: str) -> Instruction:
             Since(three, (8, 8), Targets(100), f"{mnemonic} of three values"),
         ),
         subsections=sections(_COMPARED),
-        shapes=(Shape(operands(3), {"type": ("f32",), "abs": (None,)}, (third,)),),
+        shapes=(Shape(operands(("f32",), "abc"), {"type": ("f32",), "abs": (None,)}, (third,)),),
     )
 
 
@@ -310,7 +330,7 @@ def _sign(mnemonic: str, summary: str, half: tuple[int, int]) -> Instruction:
         section="9.7.3",
         summary=summary,
         slots=(FTZ, type_slot(types)),
-        operands=operands(1),
+        operands=operands(types, "a"),
         quantities=(width(types),),
         rules=(ftz_only((*F16, "f32")),),
         availability=(

@@ -35,7 +35,8 @@ _DESTINATION = OperandSyntax(
     "dstMem", "address", "written", narrow={"dst": ("shared::cta", "shared::cluster")}
 )
 _SOURCE = OperandSyntax("srcMem", "address", "read", narrow={"src": ("shared::cta",)})
-_SIZE = OperandSyntax("size", "registers", "read", bits=32, instead=("immediate",))
+# In bytes; ptxas has a greatest constant too.
+_SIZE = OperandSyntax("size", "registers", "read", bits=32, constants=range(0, 1 << 20, 16))
 _CP_MASK = Slot("cp_mask", ".cp_mask qualifier", ("cp_mask",))
 _HAS_MASK: Condition = {"cp_mask": ("cp_mask",)}
 _BYTE_MASK = OperandSyntax("byteMask", "registers", "read", bits=16, when=_HAS_MASK)

@@ -20,6 +20,7 @@ from tileproof.contracts.instructions.bulk import (
 from tileproof.contracts.instructions.tcgen05 import CTA_GROUP, DATACENTER_BLACKWELL
 from tileproof.contracts.syntax import (
     ALWAYS,
+    ANY,
     Access,
     Condition,
     Instruction,
@@ -78,7 +79,7 @@ _OFFSETS = OperandSyntax(
     16,
     braced=ALWAYS,
     when={"mode": _IM2COL},
-    instead=("immediate",),
+    constants=ANY,
 )
 
 
@@ -183,7 +184,8 @@ _PREFETCH = Instruction(
 )
 
 _PER_DIMENSION = ("box_dim", "global_dim", "global_stride", "element_stride")
-_CODES = ("elemtype", "interleave_layout", "swizzle_mode", "swizzle_atomicity", "fill_mode")
+_CODES = {"elemtype": 16, "interleave_layout": 3, "swizzle_mode": 5, "swizzle_atomicity": 4, "fill_mode": 2}
+"""How many codes a field has ("Tensormap new_val validity")."""
 _WIDE = ("global_address", "global_stride")
 _FIELDS = ("global_address", "rank", *_PER_DIMENSION, *_CODES)
 _MAPS_CHANGE = (100, 110, 120)
@@ -202,16 +204,21 @@ _REPLACE = Instruction(
     ),
     operands=(
         OperandSyntax("addr", "address", "updated", narrow={"space": ("shared::cta",)}),
-        OperandSyntax("ord", "immediate", "read", when={"field": _PER_DIMENSION}),
+        OperandSyntax("ord", "immediate", "read", when={"field": _PER_DIMENSION}, constants=range(5)),
         OperandSyntax(
             "new_val",
             "registers",
             "read",
             bits="value_bits",
             when={"field": tuple(field for field in _FIELDS if field not in _CODES)},
-            instead=("immediate",),
+            constants=ANY,
         ),
-        OperandSyntax("new_val", "immediate", "read", bits=32, when={"field": _CODES}),
+        *(
+            OperandSyntax(
+                "new_val", "immediate", "read", bits=32, when={"field": (field,)}, constants=range(codes)
+            )
+            for field, codes in _CODES.items()
+        ),
     ),
     quantities=(Quantity("value_bits", "bits of the value", {"type": {"b32": 32, "b64": 64}}),),
     rules=(

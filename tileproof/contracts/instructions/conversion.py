@@ -1,9 +1,9 @@
-"""cvt on registers (PTX ISA 9.7.9.21): between numbers, and into and out of packed narrow floats.
+"""cvt and cvt.pack on registers (PTX ISA 9.7.9.21, 9.7.9.22): between numbers, and into and out of packed ones.
 
 The general form converts integers and floats of 8 to 64 bits; the others round `.f32` or pairs of 16-bit
 floats into narrow formats, two or four values to a register, and widen pairs. Which combinations of rounding,
-`.sat` and types there are follows ptxas 13.5 where the ISA gives only a rule. Not here: `cvt.pack`, the fixed
-point of `.s2f6x2`, and what only sm_107a has.
+`.sat` and types there are follows ptxas 13.5 where the ISA gives only a rule. Not here: the fixed point of
+`.s2f6x2`, and what only sm_107a has.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tileproof.contracts.architectures import Targets
+from tileproof.contracts.parts import REAL, flag, read, types, written
 from tileproof.contracts.syntax import (
     ALWAYS,
+    ANY,
     Condition,
     Instruction,
     OperandSyntax,
@@ -172,8 +174,12 @@ _RULES = (
 )  # fmt: skip
 
 _TWO: Condition = {"from": ("f32",), "to": (*_HALF_PAIRS, *_NARROW)}
-_ONE_OR_TWO: Condition = {"to": (*_NUMBERS, "tf32", *_HALF_PAIRS, *_NARROW)}
 _FOUR: Condition = {"to": _QUADS}
+# ptxas also takes wider registers of .f16x2, which PTX ISA 9.4.1 has not, and with .ftz in part.
+_WIDENING = (*_INTEGERS, "f16", "f32", "f64")
+_GENERAL: Condition = {"to": _WIDENING, "from": _WIDENING, "ftz": (None,)}
+_OF_INTEGERS: Condition = {"to": tuple(_INTEGERS), "from": tuple(_INTEGERS)}
+_CONSTANTS: Condition = {"to": (*_NUMBERS, *_HALF_PAIRS, *_NARROW), "from": (*_INTEGERS, *REAL)}
 
 CVT = Instruction(
     mnemonic="cvt",
@@ -190,10 +196,18 @@ CVT = Instruction(
         Slot("from", "source type", _SOURCES, mandatory=True),
     ),
     operands=(
-        OperandSyntax("d", "registers", "written", bits="to_bits"),
+        OperandSyntax("d", "registers", "written", bits="to_bits", wider=_GENERAL),
         OperandSyntax("a", "registers", "read", 4, 32, braced=ALWAYS, when=_FOUR),
-        OperandSyntax("a", "registers", "read", bits="from_bits", when=_ONE_OR_TWO),
-        OperandSyntax("b", "registers", "read", bits=32, when=_TWO),
+        OperandSyntax("a", "registers", "read", bits="from_bits", when={"to": ("tf32",)}),
+        OperandSyntax(
+            "a", "registers", "read", bits="from_bits",
+            when={"from": ("f16", "bf16", *_HALF_PAIRS, *_NARROW)}, wider=_GENERAL,
+        ),
+        OperandSyntax(
+            "a", "registers", "read", bits="from_bits", when=_CONSTANTS, wider=_GENERAL,
+            constants=ANY, real={"from": REAL}, special=_OF_INTEGERS,
+        ),
+        OperandSyntax("b", "registers", "read", bits=32, when=_TWO, constants=ANY, real=ALWAYS),
         OperandSyntax("rbits", "registers", "read", bits=32, when=_RANDOM),
     ),
     quantities=(
@@ -239,4 +253,28 @@ CVT = Instruction(
     ),
 )  # fmt: skip
 
-INSTRUCTIONS = (CVT,)
+_PAIR_OF_HALVES: Condition = {"to": ("u16", "s16")}
+_PAIR_OF_PARTS: Condition = {"to": ("u2", "s2", "u4", "s4", "u8", "s8")}
+
+CVT_PACK = Instruction(
+    mnemonic="cvt.pack",
+    section="9.7.9.22",
+    summary="clamp two integers to a narrow type and pack them",
+    slots=(
+        flag("sat"),
+        types("u16", "s16", "u2", "s2", "u4", "s4", "u8", "s8", name="to", says="type of the results"),
+        types("s32", name="from", says="type of a and b"),
+        Slot("rest", "type of c", ("b32",)),
+    ),
+    operands=(written(bits=32), read("a", 32), read("b", 32), read("c", 32, when=_PAIR_OF_PARTS)),
+    rules=(
+        Requires(_PAIR_OF_HALVES, {"rest": (None,)}, "two halves fill the result"),
+        Requires(_PAIR_OF_PARTS, {"rest": ("b32",)}, "the rest of the result comes from c"),
+    ),
+    availability=(
+        Since(ALWAYS, (6, 5), Targets(72)),
+        Since({"to": ("u2", "s2", "u4", "s4")}, (6, 5), Targets(75), "types of less than a byte"),
+    ),
+)
+
+INSTRUCTIONS = (CVT, CVT_PACK)

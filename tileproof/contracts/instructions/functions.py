@@ -1,4 +1,4 @@
-"""sqrt, rcp, rsqrt, ex2, lg2 and tanh on registers (PTX ISA 9.7.3 and 9.7.4)."""
+"""sqrt, rcp, rsqrt, sin, cos, ex2, lg2 and tanh on registers (PTX ISA 9.7.3 and 9.7.4)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _function(
         section="9.7.3",
         summary=summary,
         slots=(*slots, type_slot(types)),
-        operands=operands(1),
+        operands=operands(types, "a"),
         quantities=(width(types),),
         rules=rules,
         availability=availability,
@@ -83,6 +83,9 @@ RCP = _function(
 
 RSQRT = _function("rsqrt", "reciprocal of the square root", (_APPROX, FTZ), ("f32", "f64"), (), _OLD)
 
+SIN = _function("sin", "sine of an angle in radians", (_APPROX, FTZ), ("f32",), (), _OLD)
+COS = _function("cos", "cosine of an angle in radians", (_APPROX, FTZ), ("f32",), (), _OLD)
+
 EX2 = _function(
     "ex2",
     "2 to the power of a value",
@@ -113,4 +116,4 @@ TANH = _function(
     ),
 )
 
-INSTRUCTIONS = (SQRT, RCP, RSQRT, EX2, LG2, TANH)
+INSTRUCTIONS = (SQRT, RCP, RSQRT, SIN, COS, EX2, LG2, TANH)

@@ -9,6 +9,7 @@ from itertools import product
 from tileproof.contracts.architectures import Targets
 from tileproof.contracts.syntax import (
     ALWAYS,
+    ANY,
     Condition,
     Instruction,
     OperandSyntax,
@@ -230,17 +231,35 @@ _MATRICES = tuple(
     )
     for letter in "dabc"
 )
-_METADATA = (
-    OperandSyntax("e", "registers", "read", bits=32),
-    OperandSyntax("f", "immediate", "read"),
-)
+
+
+def _selectors(shape: str, type_: str) -> int:
+    """How many choices there are of the threads, out of four, that hold the metadata (PTX ISA 9.7.14.6.1)."""
+    if shape == "m16n8k8" or (shape == "m16n8k16" and type_ != "tf32"):
+        return 4
+    return 2 if shape in ("m16n8k16", "m16n8k32") or (shape == "m16n8k64" and type_ in _S4) else 1
+
+
+def _metadata(products: tuple[_Products, ...]) -> Iterator[OperandSyntax]:
+    yield OperandSyntax("e", "registers", "read", bits=32)
+    alike: dict[tuple[str, int], dict[str, None]] = {}
+    for shape, type_ in product(_tokens(products, "shapes"), _tokens(products, "multiplicands")):
+        alike.setdefault((shape, _selectors(shape, type_)), {})[type_] = None
+    for (shape, count), types in alike.items():
+        yield OperandSyntax(
+            "f",
+            "immediate",
+            "read",
+            when={"shape": (shape,), "atype": tuple(types)},
+            constants=tuple(range(count)),
+        )
 
 
 def _scale(letter: str) -> Iterator[OperandSyntax]:
     yield OperandSyntax(f"scale-{letter}-data", "registers", "read", bits=32, when=_HAS_SCALES)
     # Of the pair {byte-id, thread-id}, either may be a number.
     yield OperandSyntax(
-        f"selector-{letter}", "registers", "read", 2, 16, ALWAYS, when=_HAS_SCALES, instead=("immediate",)
+        f"selector-{letter}", "registers", "read", 2, 16, ALWAYS, when=_HAS_SCALES, constants=ANY
     )
 
 
@@ -298,7 +317,7 @@ MMA_SP = Instruction(
     section="9.7.14.6.3",
     summary=_SPARSE_SUMMARY,
     slots=tuple(_slots(_SPARSE)),
-    operands=(*_MATRICES, *_METADATA),
+    operands=(*_MATRICES, *_metadata(_SPARSE)),
     quantities=tuple(_quantities(_SPARSE, sparse=True)),
     rules=tuple(_rules(_SPARSE)),
     availability=(
@@ -312,7 +331,7 @@ MMA_SP_ORDERED = Instruction(
     section="9.7.14.6.3",
     summary=f"{_SPARSE_SUMMARY}; the indices of the metadata are sorted",
     slots=tuple(_slots(_ORDERED)),
-    operands=(*_MATRICES, *_METADATA, *_SCALE_OPERANDS),
+    operands=(*_MATRICES, *_metadata(_ORDERED), *_SCALE_OPERANDS),
     quantities=tuple(_quantities(_ORDERED, sparse=True)),
     rules=(*_rules(_ORDERED), _SCALED_RULE),
     availability=(

@@ -29,7 +29,7 @@ _SYNC = Slot("sync", ".sync qualifier", ("sync",), mandatory=True)
 _ALIGNED = Slot("aligned", ".aligned qualifier", ("aligned",), mandatory=True)
 _CTAS = Quantity("ctas", "CTAs of the group", {"cta_group": CTAS})
 _B32 = Slot("type", "type", ("b32",), mandatory=True)
-_COLUMNS = OperandSyntax("nCols", "registers", "read", bits=32, instead=("immediate",))
+_COLUMNS = OperandSyntax("nCols", "registers", "read", bits=32, constants=(32, 64, 128, 256, 512))
 
 _ALLOC = Instruction(
     mnemonic="tcgen05.alloc",

@@ -112,6 +112,7 @@ def _product(sparse: bool) -> Instruction:
                 "scale-input-d",
                 "immediate",
                 "read",
+                constants=range(16),
                 when={"kind": ("kind::f16", "kind::tf32")},
                 optional=True,
             ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tileproof.contracts.architectures import Targets
+from tileproof.contracts.parts import constant
 from tileproof.contracts.syntax import (
     ALWAYS,
     Condition,
@@ -38,6 +39,10 @@ _HAS_FLOATS: Condition = {"atype": _FLOATS}
 _IS_TRANSPOSED: Condition = {"atype": _F16}
 
 
+_PAIRED = ("tf32", "f16", "bf16")
+"""The types of which a pair of threads holds the metadata of four."""
+
+
 def _multiply(sparse: bool) -> Instruction:
     types = tuple(token for token in _K if not (sparse and token == "b1"))
     widths: dict[int, tuple[int, ...]] = {}
@@ -47,7 +52,14 @@ def _multiply(sparse: bool) -> Instruction:
     shapes = {f"m64n{n}k{k}": (n, k) for k in sorted(widths) for n in widths[k]}
     metadata = (
         OperandSyntax("sp-meta", "registers", "read", bits=32),
-        OperandSyntax("sp-sel", "immediate", "read"),
+        OperandSyntax("sp-sel", "immediate", "read", when={"atype": _PAIRED}, constants=(0, 1)),
+        OperandSyntax(
+            "sp-sel",
+            "immediate",
+            "read",
+            when={"atype": tuple(token for token in types if token not in _PAIRED)},
+            constants=(0,),
+        ),
     )
     return Instruction(
         mnemonic="wgmma.mma_async.sp" if sparse else "wgmma.mma_async",
@@ -72,11 +84,18 @@ def _multiply(sparse: bool) -> Instruction:
             OperandSyntax("a", "registers", "read", 4, 32, braced=ALWAYS, instead=("descriptor",)),
             OperandSyntax("b-desc", "descriptor", "read"),
             *(metadata if sparse else ()),
-            OperandSyntax("scale-d", "predicate", "read", instead=("immediate",)),
-            OperandSyntax("imm-scale-a", "immediate", "read", when=_HAS_FLOATS),
-            OperandSyntax("imm-scale-b", "immediate", "read", when=_HAS_FLOATS),
-            OperandSyntax("imm-trans-a", "immediate", "read", when=_IS_TRANSPOSED, given=("a", "descriptor")),
-            OperandSyntax("imm-trans-b", "immediate", "read", when=_IS_TRANSPOSED),
+            OperandSyntax("scale-d", "predicate", "read", constants=(0, 1), instead=("immediate",)),
+            constant("imm-scale-a", -1, 1, when=_HAS_FLOATS),
+            constant("imm-scale-b", -1, 1, when=_HAS_FLOATS),
+            OperandSyntax(
+                "imm-trans-a",
+                "immediate",
+                "read",
+                when=_IS_TRANSPOSED,
+                constants=(0, 1),
+                given=("a", "descriptor"),
+            ),
+            constant("imm-trans-b", 0, 1, when=_IS_TRANSPOSED),
         ),
         quantities=(
             Quantity("m", "M", {"shape": dict.fromkeys(shapes, 64)}),

@@ -18,7 +18,7 @@ from tileproof.fuzz.generate.choices import Choices
 from tileproof.fuzz.generate.drafts import CallDraft, Dim
 from tileproof.fuzz.generate.tensors import BLOCKS, launch_of, memory_of, outer_of, relate
 from tileproof.fuzz.oracle.counterexamples import Replay, Told
-from tileproof.fuzz.oracle.demands import RESIDUES, Judgement
+from tileproof.fuzz.oracle.demands import Judgement, residues
 from tileproof.fuzz.oracle.description import Call, Operand
 from tileproof.fuzz.oracle.places import starts, tensor_coordinates
 from tileproof.fuzz.oracle.terms import Term, names, value
@@ -214,8 +214,7 @@ class CopyJudgement(Judgement):
         call = self.call
         for side, operand in (("destination", call.memory), ("source", call.source)):
             first = self._place(operand, [0]).offset
-            bases = range(0, RESIDUES, operand.align) if operand.align < RESIDUES else (0,)
-            for base in bases:
+            for base in residues(operand, call.chunk):
                 self._fail(f"{side}-aligned", (first + base) % call.chunk != 0, self.executing)
             if call.count > 1:
                 at = self._place(operand, self.element).offset

@@ -51,6 +51,12 @@ class Outcome:
     scattered: bool = False
 
 
+def residues(operand: Operand, size: int) -> list[int]:
+    """What the base address may be modulo ``size``."""
+    bases = range(0, RESIDUES, operand.align) if operand.align < RESIDUES else (0,)
+    return sorted({base % size for base in bases})
+
+
 class Judgement:
     """One call, with everything that varies laid out along axes: symbols, warp, lane, repeats, element."""
 
@@ -179,8 +185,7 @@ class Judgement:
         first = self._place(call.memory, row).offset
         size = 16 if call.collective else call.count * call.bits // 8
         prefix = "row-" if call.collective else ""
-        bases = range(0, RESIDUES, call.memory.align) if call.memory.align < RESIDUES else (0,)
-        for base in bases:
+        for base in residues(call.memory, size):
             self._fail(f"{prefix}aligned", (first + base) % size != 0, self.executing)
         width = call.bits // 8
         if len(range(call.suffix[-1])) > 1:
@@ -314,6 +319,8 @@ class Judgement:
 
     def _stale(self, destination: Operand) -> None:
         """A copy of a destination's element stands somewhere that is not written."""
+        if not destination.replicas:
+            return
         for replica in product(*(range(int(str(f.extent))) for f in destination.replicas)):
             element = self._place(destination, self.element, replica)
             first = self._place(destination, self.element)

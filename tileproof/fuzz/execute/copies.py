@@ -1,0 +1,131 @@
+"""PTX that moves 16 bytes at a time between the tagged memory, arrays, registers and the dump.
+
+Loops rather than straight code, because what is longer takes longer to assemble.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tileproof.fuzz.execute.tags import POISON
+
+_WORDS = "{$a0, $a1, $a2, $a3}"
+
+UNROLLED = 3
+"""Turns of a loop up to which it is written out."""
+
+_POISON = int.from_bytes(bytes([POISON]) * 4, "little")
+
+
+class Copies:
+    """Appends statements to ``lines``, for a block of ``threads``."""
+
+    def __init__(self, lines: list[str], threads: int) -> None:
+        self.lines, self.threads = lines, threads
+        self._labels = 0
+        self._body: list[str] = []
+
+    def own(self, base: str, first: int, size: int) -> None:
+        """Point ``$own`` to the thread's ``size`` bytes of those that start ``first`` bytes after ``base``."""
+        self.lines.append(f"mad.wide.u32 $own, $t, {size}, {base};")
+        if first:
+            self.lines.append(f"add.s64 $own, $own, {first};")
+
+    # Registers, from and to what `$own` points to.
+
+    def into_registers(self, registers: Sequence[str], width: int) -> None:
+        for first, group, kind in _groups(registers, width):
+            self.lines.append(f"ld.global{kind} {group}, [$own+{first}];")
+
+    def from_registers(self, registers: Sequence[str], width: int) -> None:
+        for first, group, kind in _groups(registers, width):
+            self.lines.append(f"st.global{kind} [$own+{first}], {group};")
+
+    def poison_registers(self, registers: Sequence[str], width: int) -> None:
+        pattern = int.from_bytes(bytes([POISON]) * min(width, 8), "little")
+        bits = max(16, min(64, width * 8))
+        if width == 16:
+            self.lines.append(f"mov.b64 $q, {pattern:#x};")
+        held = "{$q, $q}" if width == 16 else f"{pattern:#x}"
+        for register in registers:
+            self.lines.append(f"mov.b{128 if width == 16 else bits} {register}, {held};")
+
+    # The shared memory of the CTA.
+
+    def fill_shared(self, array: str, size: int, ocean: int | None) -> None:
+        """With the tagged memory from ``ocean`` on, or with poison."""
+        self._fill("shared", None if ocean is None else ("$ocean", ocean))
+        self._shared(array, size, "$ocean")
+
+    def dump_shared(self, array: str, size: int, dump: int) -> None:
+        self._body = [f"ld.shared.v4.b32 {_WORDS}, [$j];", f"st.global.v4.b32 [$q+{dump}], {_WORDS};"]
+        self._shared(array, size, "$dump")
+
+    def _shared(self, array: str, size: int, base: str) -> None:
+        """Every thread goes around as often, so that warps stay whole; the last time only some may do anything."""
+        self.lines += [
+            f"mov.u32 $s, {array};",
+            "mad.lo.u32 $j, $t, 16, $s;",
+            *([f"mad.wide.u32 $q, $t, 16, {base};"] if self._is_global else []),
+            f"add.u32 $s, $s, {size};",
+        ]
+        self._loop(size, 16 * self.threads)
+
+    # The local memory of the thread, from and to what `$own` points to.
+
+    def fill_local(self, array: str, size: int, *, tagged: bool) -> None:
+        self._fill("local", ("$own", 0) if tagged else None)
+        self._local(array, size)
+
+    def dump_local(self, array: str, size: int) -> None:
+        self._body = [f"ld.local.v4.b32 {_WORDS}, [$j];", f"st.global.v4.b32 [$q], {_WORDS};"]
+        self._local(array, size)
+
+    def _local(self, array: str, size: int) -> None:
+        self.lines += [f"mov.u32 $j, {array};", *(["mov.b64 $q, $own;"] if self._is_global else [])]
+        self._loop(size, 16)
+
+    def _fill(self, space: str, source: tuple[str, int] | None) -> None:
+        if source is None:
+            self.lines += [f"mov.u32 $a{n}, {_POISON:#x};" for n in range(4)]
+        self._body = [] if source is None else [f"ld.global.v4.b32 {_WORDS}, [$q+{source[1]}];"]
+        self._body.append(f"st.{space}.v4.b32 [$j], {_WORDS};")
+
+    @property
+    def _is_global(self) -> bool:
+        return any("$q" in statement for statement in self._body)
+
+    def _loop(self, size: int, step: int) -> None:
+        """The body until ``size`` bytes are done, ``step`` in each turn.
+
+        ``$j`` and ``$q`` go through arrays and global memory; ``$s`` is where an array that is shared ends.
+        """
+        times, ragged = -(-size // step), size % step != 0
+        onwards = [f"add.u32 $j, $j, {step};", *([f"add.s64 $q, $q, {step};"] if self._is_global else [])]
+        last = ["setp.lt.u32 $p, $j, $s;", *(f"@$p {statement}" for statement in self._body)]
+        if times <= UNROLLED:
+            for turn in range(times):
+                self.lines += last if ragged and turn == times - 1 else self._body
+                self.lines += onwards if turn < times - 1 else []
+            return
+        label = f"$L{self._labels}"
+        self._labels += 1
+        self.lines += [
+            f"mov.u32 $n, {times};", f"{label}:", *(last if ragged else self._body), *onwards, "sub.u32 $n, $n, 1;",
+            "setp.ne.u32 $p, $n, 0;", f"@$p bra {label};",
+        ]  # fmt: skip
+
+
+def _groups(registers: Sequence[str], width: int) -> list[tuple[int, str, str]]:
+    """Vectors of up to four registers and 16 bytes: where each starts, the operand, and the opcode's suffixes."""
+    most = min(4, 16 // width)
+    groups, first = [], 0
+    while first < len(registers):
+        count = most
+        while count > len(registers) - first:
+            count //= 2
+        taken = ", ".join(registers[first : first + count])
+        vector = "" if count == 1 else f".v{count}"
+        groups.append((first * width, taken if count == 1 else f"{{{taken}}}", f"{vector}.b{width * 8}"))
+        first += count
+    return groups
