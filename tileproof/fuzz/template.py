@@ -94,7 +94,7 @@ def candidates(family: str, seed: int, number: int) -> Iterator[Template]:
 
 def suitable(call: Call) -> bool:
     """Whether the call is decided by numbers, is small, and does the same for every value that a thread may have."""
-    if any(s.uniform != "grid" for s in call.symbols) or (call.guard is not None and _named(call)):
+    if any(s.uniform != "grid" for s in call.symbols) or guarded_by_symbols(call):
         return False
     if not all(o.buildable and o.view_bits <= o.bits for o in call.operands) or family_of(call).misfits(call):
         return False
@@ -103,7 +103,8 @@ def suitable(call: Call) -> bool:
     return sum(views) * lanes * (1 if "warp" in call.group_axes else warps(call.threads)) <= MOST_POINTS
 
 
-def _named(call: Call) -> bool:
+def guarded_by_symbols(call: Call) -> bool:
+    """Whether who takes part depends on a symbol."""
     own = {s.name for s in call.symbols}
     return call.guard is not None and bool(own & set(names(call.guard)))
 
