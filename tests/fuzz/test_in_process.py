@@ -15,7 +15,8 @@ from tileproof.emit import driver as driver_module
 from tileproof.errors import SimulationError
 from tileproof.fuzz.execute import in_process
 from tileproof.fuzz.execute.entry import OCEAN, OCEAN_ALIGN, Entry, Trapped
-from tileproof.fuzz.execute.in_process import InProcessDevice, InProcessSimulator
+from tileproof.fuzz.execute.in_process import InProcessDevice
+from tileproof.fuzz.execute.simulated import Simulated
 from tileproof.fuzz.execute.table import accesses, table_form
 from tileproof.fuzz.execute.tags import POISON, region
 from tileproof.simulate import simulate
@@ -149,7 +150,7 @@ def test_both_backends_return_the_same(driver: Driver) -> None:
     assert (device.name, device.arch) == ("Stand-in GPU", "sm_90a")
     made = [entry(opcode) for opcode in ENTRIES]
     results = device.run(made)
-    for one, dump, simulated in zip(made, results, InProcessSimulator().run(made), strict=True):
+    for one, dump, simulated in zip(made, results, Simulated().run(made), strict=True):
         assert isinstance(dump, np.ndarray)
         assert isinstance(simulated, np.ndarray)
         assert dump.shape == (one.grid, one.dump_bytes)
@@ -173,7 +174,7 @@ def test_nothing_is_run_after_a_trap(driver: Driver) -> None:
 
 
 def test_the_simulator_says_why_an_entry_trapped() -> None:
-    (trapped,) = InProcessSimulator().run([entry("ld.global.b64", 4)])
+    (trapped,) = Simulated().run([entry("ld.global.b64", 4)])
     assert isinstance(trapped, Trapped)
     assert "misaligned" in trapped.reason or "aligned" in trapped.reason
 
@@ -183,7 +184,7 @@ def test_global_memory_is_tagged_and_a_dump_is_poison() -> None:
     offsets = np.arange(64, dtype=np.int64).reshape(2, 1, 32) * 4
     active = np.ones(offsets.shape, bool)
     active[1, 0, 3] = False
-    (dump,) = InProcessSimulator().run([accesses(form, offsets, active=active, base=OCEAN - 256)])
+    (dump,) = Simulated().run([accesses(form, offsets, active=active, base=OCEAN - 256)])
     assert isinstance(dump, np.ndarray)
     wanted = region(OCEAN)[-256:].reshape(2, 128).copy()
     wanted[1, 12:16] = POISON

@@ -12,8 +12,8 @@ import pytest
 from tileproof.contracts.grammar import enumerate_spellings, resolve
 from tileproof.errors import TileproofError
 from tileproof.fuzz.execute.entry import Entry, Trapped
-from tileproof.fuzz.execute.in_process import InProcessSimulator
 from tileproof.fuzz.execute.register_table import RegisterForm, register_forms
+from tileproof.fuzz.execute.simulated import Simulated
 from tileproof.fuzz.execute.table import TableForm, table_form, table_forms
 from tileproof.fuzz.maps import HardwareMaps, MapsError, dumped, parsed, read, write
 from tileproof.fuzz.reconstruct import (
@@ -26,7 +26,7 @@ from tileproof.fuzz.reconstruct import (
 )
 from tileproof.fuzz.record import record, record_maps
 
-SIMULATOR = InProcessSimulator()
+SIMULATOR = Simulated()
 
 
 def ran(form: TableForm) -> Movement:

@@ -15,8 +15,9 @@ import numpy as np
 from tileproof.emit.launch import driver_version
 from tileproof.errors import TileproofError
 from tileproof.fuzz.execute.entry import Backend, Bytes, Entry, Trapped
-from tileproof.fuzz.execute.in_process import InProcessDevice, InProcessSimulator
+from tileproof.fuzz.execute.in_process import InProcessDevice
 from tileproof.fuzz.execute.register_table import RegisterForm, evaluation, register_forms, results
+from tileproof.fuzz.execute.simulated import Simulated
 from tileproof.fuzz.execute.table import TableForm, table_forms
 from tileproof.fuzz.maps import HardwareMaps, Registers, write
 from tileproof.fuzz.patterns import PATTERNS, feeds, trials, tuples
@@ -89,7 +90,7 @@ def record_here(folder: Path, backend: Literal["gpu", "simulate"], *, seed: int 
     Raises :class:`LaunchError` without a GPU, :class:`AssemblerError` without an assembler.
     """
     if backend == "simulate":
-        return record(folder, InProcessSimulator(), driver="none", seed=seed, gaps=True)
+        return record(folder, Simulated(), driver="none", seed=seed, gaps=True)
     return record(folder, InProcessDevice(device), driver=nvidia_driver(), seed=seed)
 
 

@@ -1,4 +1,4 @@
-"""Executing entries in this process: on the simulator, or on a GPU whose first trap is the last thing it does here.
+"""Executing entries on a GPU in this process, where the first trap is the last thing it does.
 
 For recordings and tests, which expect no trap. A campaign gives each device a process of its own.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from ctypes import addressof, c_void_p, create_string_buffer
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,45 +15,16 @@ import numpy as np
 from tileproof.emit.arguments import pointer
 from tileproof.emit.assemble import assemble
 from tileproof.emit.driver import Driver
-from tileproof.errors import LaunchError, SimulationError
+from tileproof.errors import LaunchError
 from tileproof.fuzz.execute.entry import OCEAN, OCEAN_ALIGN, Bytes, Entry, Trapped
-from tileproof.fuzz.execute.tags import POISON, region
-from tileproof.simulate import simulate
+from tileproof.fuzz.execute.expected import ocean
+from tileproof.fuzz.execute.tags import POISON
 
 HEADER = ".version 8.8\n.target {arch}\n.address_size 64\n"
 """The oldest PTX that has every form of sm_90a (CUDA 12.9)."""
 
 MOST_ENTRIES = 160
 """Kernels of one module, so that what is held at a time stays small."""
-
-_STEPS = 100_000_000
-
-
-@cache
-def _ocean() -> Bytes:
-    return region(OCEAN)
-
-
-class InProcessSimulator:
-    """Runs entries on :func:`tileproof.simulate`."""
-
-    name = "simulate"
-
-    def run(self, entries: Sequence[Entry]) -> list[Bytes | Trapped]:
-        """As :meth:`Backend.run <tileproof.fuzz.execute.entry.Backend.run>`."""
-        return [self._one(entry) for entry in entries]
-
-    def _one(self, entry: Entry) -> Bytes | Trapped:
-        dump = np.full((entry.grid, entry.dump_bytes), POISON, np.uint8)
-        table = entry.table.copy() if entry.table.size else np.zeros(8, np.uint8)
-        module = HEADER.format(arch="sm_90a") + entry.variables + entry.text
-        try:
-            simulate(
-                module, [_ocean(), dump, table], kernel=entry.name, grid=entry.grid, block=entry.block, limit=_STEPS
-            )  # fmt: skip
-        except SimulationError as error:
-            return Trapped(f"SimulationError: {error}")
-        return dump
 
 
 class InProcessDevice:
@@ -76,9 +46,9 @@ class InProcessDevice:
     def run(self, entries: Sequence[Entry]) -> list[Bytes | Trapped]:
         """As :meth:`Backend.run <tileproof.fuzz.execute.entry.Backend.run>`."""
         results: list[Bytes | Trapped] = []
-        with self._driver.context(self._device), self._allocated(OCEAN) as ocean:
+        with self._driver.context(self._device), self._allocated(OCEAN) as tagged:
             self._driver(
-                "cuMemcpyHtoD", ocean, _ocean().ctypes.data, OCEAN, doing="copying the tagged memory"
+                "cuMemcpyHtoD", tagged, ocean().ctypes.data, OCEAN, doing="copying the tagged memory"
             )
             for part in _parts(entries):
                 cubin = assemble(_module(part, self.arch), self.arch)
@@ -89,11 +59,11 @@ class InProcessDevice:
                             Trapped(f"not run, because an entry before it trapped: {results[-1].reason}")
                         )
                     else:
-                        results.append(self._one(module, entry, ocean))
+                        results.append(self._one(module, entry, tagged))
                 self._driver.api.cuModuleUnload(module)
         return results
 
-    def _one(self, module: Any, entry: Entry, ocean: int) -> Bytes | Trapped:
+    def _one(self, module: Any, entry: Entry, tagged: int) -> Bytes | Trapped:
         driver, what = self._driver, f"entry {entry.name}"
         function = driver("cuModuleGetFunction", module, entry.name.encode(), doing=f"looking up {what}")
         dump: Bytes = np.empty((entry.grid, entry.dump_bytes), np.uint8)
@@ -114,7 +84,7 @@ class InProcessDevice:
             config.gridDimX, config.gridDimY, config.gridDimZ = entry.grid, 1, 1
             config.blockDimX, config.blockDimY, config.blockDimZ = entry.block
             # The driver reads each parameter through its address: the buffers must outlive the call.
-            buffers = [create_string_buffer(value, len(value)) for value in map(pointer, (ocean, at, rows))]
+            buffers = [create_string_buffer(value, len(value)) for value in map(pointer, (tagged, at, rows))]
             parameters = (c_void_p * len(buffers))(*map(addressof, buffers))
             try:
                 driver(
