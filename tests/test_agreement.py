@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tileproof.fuzz.agreement import Comparison, compare, describe
+from tileproof.fuzz.agreement import Comparison, cannot_tell, compare, describe
 from tileproof.fuzz.families import generate, judge, mnemonics
 from tileproof.fuzz.family.cp_async import Copy
 from tileproof.fuzz.generate.choices import Choices, smallest
+from tileproof.fuzz.oracle.demands import Outcome
 from tileproof.fuzz.oracle.description import Backing, Call, Factor, Operand, Region, Swizzle, Symbol
 from tileproof.fuzz.strategies import calls
 
@@ -95,6 +97,17 @@ THREE_LOADS = Call(
 )  # fmt: skip
 
 
+QUAD = factors((4, 4), ((1, "laneid"), 1))
+
+# Four lanes load. The registers are those of two pairs of lanes, with a gap.
+PAIRS = Call(
+    "ld", "global", 32, 4, "warp", (32,),
+    Operand("R", "registers", 32, (4, 4), factors((2, 2, 4), ((4, "laneid"), (1, "laneid"), 1)), region=whole(4, 4)),
+    Operand("A", "global", 32, (4, 4), factors((4, 4), (4, 1)), align=256, region=whole(4, 4)),
+    guard=("<", "lane", 4),
+)  # fmt: skip
+
+
 def shared(call: Call, **changes: object) -> Call:
     return replace(call, memory=replace(call.memory, **changes))  # type: ignore[arg-type]
 
@@ -126,6 +139,12 @@ KNOWN: dict[str, tuple[Call, set[str], set[str]]] = {
             region=(Region(("%", "lane", 2), None), *whole(16, 4, 2)),
         ),
         {"uniform"}, set(),
+    ),
+    "registers of lanes 0, 1, 4 and 5": (PAIRS, {"owned"}, set()),
+    "registers of lanes 0, 1, 4 and 5, three of which load": (replace(PAIRS, pred=("<", "lane", 3)), {"owned"}, set()),
+    "registers of lanes 0, 1, 4 and 5, two of which load": (replace(PAIRS, pred=("<", "lane", 2)), set(), set()),
+    "registers of lanes 0, 1, 4 and 5 for an unknown quarter": (
+        replace(PAIRS, guard=("==", ("//", "lane", 4), "n"), pred=("<", "lane", 2), symbols=(Symbol("n", 0, 7),)), set(), set(),
     ),
     "three loads": (THREE_LOADS, set(), set()),
     "a base at byte 8": (shared(THREE_LOADS, align=8), {"aligned"}, set()),
@@ -201,6 +220,37 @@ def test_brute_force_finds_what_the_reference_says(name: str) -> None:
     assert set(outcome.failing) == failing
     assert failing or set(outcome.hazards) == hazards
     agreed(call)
+
+
+UNEVEN = "the guard leaves lane 0, 1, 5, which are not evenly spaced"
+UNSAID = "the registers name lane 0, 1, 4, 5, which are not evenly spaced"
+QUARTER = ("==", ("//", "lane", 4), "n")
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict", "scattered", "unsaid"),
+    [
+        ({}, "refuted", False, False),
+        ({"guard": ("<", ("%", "lane", 8), 2), "block": (16,)}, "unsupported", True, False),
+        ({"guard": QUARTER}, "unsupported", False, True),
+        ({"guard": ("all", ("<", "lane", 4), ("<", "n", 5))}, "refuted", False, False),
+        ({"guard": QUARTER, "registers": replace(PAIRS.registers, shape=(4, 4), factors=QUAD)}, "refuted", False, False),
+    ],
+)  # fmt: skip
+def test_who_cannot_be_told_apart(
+    changes: dict[str, Any], verdict: str, scattered: bool, unsaid: bool
+) -> None:
+    call = replace(PAIRS, symbols=(Symbol("n", 0, 7),), **changes)
+    assert agreed(call).verdict == verdict
+    outcome = judge(call)
+    assert (outcome.scattered, outcome.unsaid) == (scattered, unsaid)
+
+
+@pytest.mark.parametrize("outcome", [Outcome(), Outcome(scattered=True), Outcome(unsaid=True)])
+def test_no_answer_is_agreed_upon_for_a_true_reason_only(outcome: Outcome) -> None:
+    assert cannot_tell(outcome, UNEVEN) == outcome.scattered
+    assert cannot_tell(outcome, UNSAID) == outcome.unsaid
+    assert not cannot_tell(outcome, "mma is a known instruction without a contract")
 
 
 def test_the_plainest_choices_make_a_legal_call() -> None:

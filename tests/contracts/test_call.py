@@ -186,6 +186,7 @@ SLABS = [
     ((2, 32), (1 @ wgid, 1 @ laneid), 3 @ wid_in_wg, "cta", {"active": wid_in_wg == 3, "block": 256}, {"warp": (4, 3), "lane": (1, 0)}),
     ((2, 32), (1 @ wgid, 1 @ tid_in_wg), 96 @ tid_in_wg, "cta", {"active": tid_in_wg >= 96, "block": 256}, {"warp": (4, 3), "lane": (1, 0)}),
     ((2, 32), (1 @ wid_in_wg, 1 @ laneid), 2 @ wid_in_wg, "warpgroup", {"active": wid_in_wg >= 2, "block": 256}, {"warp": (1, 2), "lane": (1, 0)}),
+    ((2, 32), (1 @ wid_in_wg, 1 @ laneid), 1 @ wgid, "warpgroup", {"active": (wgid == 1) & (wid_in_wg < 2), "block": 256}, {"warp": (1, 0), "lane": (1, 0)}),
     ((2, 32), (32 @ tid_in_wg, 1 @ tid_in_wg), 64 @ tid_in_wg, "warpgroup", {"active": tid_in_wg >= 64, "block": 256}, {"warp": (1, 2), "lane": (1, 0)}),
     ((2, 32), (1 @ laneid, 1 @ warpid), None, "cta", {"active": tx < 64, "block": 128}, {"warp": (1, 0), "lane": (1, 0)}),
 ]  # fmt: skip
@@ -221,7 +222,87 @@ def test_slabs_of_a_block_without_registers() -> None:
 def test_a_guard_that_leaves_threads_at_odds() -> None:
     made = call(memory((3, 4)), scope="warp", active=(laneid < 2) | (laneid == 5))
     made.operand(0, "data", ("global",), (4,), 32)
-    assert made.scattered == ("lane", (0, 1, 5))
+    assert made.scattered == "the guard leaves lane 0, 1, 5"
+
+
+N = tp.symbol("n", 0, 3)
+EVEN = {"lane": (1, 0)}
+PAIRS_OF_LANES = tp.tensor(
+    "R", (8, 4), "b32", "registers", layout=TileLayout(S[(4, 2, 4) : (4 @ laneid, 1 @ laneid, 1)])
+)
+PAIRS = (
+    "the guard alone does not say who is in the group, and the registers name lane 0, 1, 4, 5, 8, 9, 12, 13"
+)
+
+UNEVEN = [
+    # The registers are wrong, and the guard says who is in the group.
+    (laneid < 8, EVEN, None),
+    (laneid >= 24, {"lane": (1, 24)}, None),
+    (laneid % 4 == 1, {"lane": (4, 1)}, None),
+    ((laneid < 8) & (N < 2), EVEN, None),
+    ((laneid < 8) | (N > 3), EVEN, None),
+    ((laneid < 8) & (warpid <= N), EVEN, None),
+    (((warpid == 0) & (laneid < 8)) | ((warpid == 1) & (laneid < 5)), EVEN, None),
+    # Nobody is evenly spaced.
+    (laneid % 4 < 2, EVEN, "the guard leaves lane 0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 20, 21, 24, 25, 28, 29"),
+    ((laneid % 4 < 2) & (laneid < 7) & (N < 2), EVEN, "the guard leaves lane 0, 1, 4, 5"),
+    # Nobody is there.
+    (laneid * laneid == 2, EVEN, PAIRS),
+    # The guard says it together with a symbol.
+    ((laneid < 8) | (N > 2), EVEN, PAIRS),
+    (laneid // 8 == N, EVEN, PAIRS),
+    ((laneid % 4 < 2) & (laneid // 8 == N), EVEN, PAIRS),
+    (((laneid % 4 < 2) & (N < 2)) | ((laneid % 4 < 2) & (N >= 2)), EVEN, PAIRS),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("active", "slabs", "scattered"), UNEVEN, ids=lambda x: repr(x)[:40])
+def test_registers_that_name_unevenly_spaced_threads(active: Any, slabs: Any, scattered: str | None) -> None:
+    made = call(PAIRS_OF_LANES, scope="warp", active=active, block=64)
+    made.operand(0, "registers", ("registers",), (4,), 32)
+    assert dict(made.slabs) == slabs
+    assert made.scattered == scattered
+
+
+@pytest.mark.parametrize(("active", "first"), [(laneid // 4 == N, 0), (laneid // 4 == 2, 8)])
+def test_registers_of_lanes_out_of_order(active: Any, first: int) -> None:
+    """They are no group in increasing order, whatever the guard says: ownership tells."""
+    lanes = tp.tensor(
+        "R", (4, 4), "b32", "registers", layout=TileLayout(S[(2, 2, 4) : (1 @ laneid, 4 @ laneid, 1)])
+    )
+    made = call(lanes, scope="warp", active=active)
+    made.operand(0, "registers", ("registers",), (4,), 32)
+    assert (dict(made.slabs), made.scattered) == ({"lane": (1, first)}, None)
+
+
+WHOLE = registers((32, 4), (1 @ laneid, 1))
+FOUR_WARPS = registers((4, 32, 4), (1 @ wid_in_wg, 1 @ laneid, 1))
+
+
+@pytest.mark.parametrize(
+    ("view", "scope", "launch", "slabs"),
+    [
+        # Whoever executes owns the registers.
+        (WHOLE[laneid : laneid + 1], "warp", {"active": laneid == 9}, {"lane": (1, 9)}),
+        (WHOLE[laneid : laneid + 1], "warp", {"active": laneid == N}, {"lane": (1, 0)}),
+        (WHOLE[laneid % 2 : laneid % 2 + 31 : 2], "warp", {"active": laneid % 2 == 1}, {"lane": (2, 1)}),
+        (WHOLE[laneid : laneid + 1], "warp", {"active": (laneid == N) & (laneid > 1)}, {"lane": (1, 2)}),
+        # A symbol says who owns them.
+        (WHOLE[N : N + 4], "warp", {"active": laneid // 4 == 2}, {"lane": (1, 8)}),
+        (WHOLE[N : N + 4], "warp", {"active": laneid % 8 == 2}, {"lane": (8, 2)}),
+        (WHOLE[N : N + 1], "warp", {"active": laneid == 9}, {"lane": (1, 9)}),
+        (WHOLE[N : N + 4], "warp", {"active": laneid // 4 == N}, {"lane": (1, 0)}),
+        (FOUR_WARPS[N : N + 1], "warpgroup", {"active": wid_in_wg == 2, "block": 128}, {"warp": (1, 2), "lane": (1, 0)}),
+        (FOUR_WARPS[wid_in_wg : wid_in_wg + 1], "warpgroup", {"active": wid_in_wg == 2, "block": 256}, {"warp": (1, 2), "lane": (1, 0)}),
+        (FOUR_WARPS[wid_in_wg : wid_in_wg + 1], "warpgroup", {"active": (wid_in_wg == N) & (warpid > 3), "block": 256}, EVEN | {"warp": (1, 0)}),
+    ],
+)  # fmt: skip
+def test_registers_that_other_values_choose(
+    view: ViewOperations, scope: str, launch: Any, slabs: Any
+) -> None:
+    made = call(view, scope=scope, **launch)
+    made.operand(0, "registers", ("registers",), (4,), 32)
+    assert dict(made.slabs) == slabs
 
 
 def test_a_guard_on_symbols_leaves_the_others_to_convergence() -> None:

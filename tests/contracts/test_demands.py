@@ -231,6 +231,38 @@ def test_unevenly_spaced_threads_are_not_supported() -> None:
     assert check("ld.global.v4.b32", setup).verdict is tp.Verdict.REFUTED
 
 
+@pytest.mark.parametrize(
+    ("active", "pred", "fails"),
+    [
+        # Lanes 0, 1, 4, 5 under a guard that leaves the first four: lane 2 has the registers of lane 4.
+        (laneid < 4, None, {"owned"}),
+        (laneid < 4, laneid < 3, {"owned"}),
+        (laneid < 4, laneid < 2, set()),
+        (laneid < 3, laneid < 2, {"converged"}),
+        (laneid < 5, laneid < 2, {"covered"}),
+        ((laneid >= 1) & (laneid < 5), laneid < 2, {"owned"}),
+        ((laneid >= 1) & (laneid < 5), laneid < 1, set()),
+    ],
+)
+def test_the_guard_says_who_is_in_a_group_whose_registers_are_wrong(
+    active: Relation, pred: Relation | None, fails: set[str]
+) -> None:
+    regs = tp.tensor(
+        "R", (4, 4), "b32", "registers", layout=tp.TileLayout(tp.S[(2, 2, 4) : (4 @ laneid, 1 @ laneid, 1)])
+    )
+    report = check("ld.global.v4.b32", on(regs, memory((4, 4)), scope="warp", active=active, pred=pred))
+    assert failing(report) == fails
+    if pred is None:
+        assert_told(first_failure(report, "owned"), {"lane": 2, "warp": 0})
+
+
+@pytest.mark.parametrize(("first", "fails"), [(7, {"owned"}), (8, set()), (9, {"owned"})])
+def test_registers_that_a_symbol_chooses(first: int, fails: set[str]) -> None:
+    n = tp.symbol("n", 0, 28)
+    setup = on(registers((32, 4), (1 @ laneid, 1))[n : n + 4], memory((4, 4)), scope="warp")
+    assert failing(check("ld.global.v4.b32", setup, active=laneid // 4 == 2, assume=n == first)) == fails
+
+
 def test_whole_warpgroups_need_no_demand_of_their_own() -> None:
     for block, count in ((128, 1), (256, 1), (160, 2)):
         report = check("ld.global.v4.b32", warps(4, scope="warpgroup", block=block, active=wgid == 0))

@@ -162,9 +162,11 @@ def test_a_spent_budget_is_undecided() -> None:
 
 
 def test_refuted_outweighs_undecided() -> None:
-    n, m = tp.symbol("n", 1), tp.symbol("m", 1)
-    view = tp.tensor("A", (1 << 40,), "b32", align=4)[4 * n * m : 4 * n * m + 4]
-    report = check(LOAD, R4, view, assume=(n * m * 8 + 4 <= 1 << 40), budget=3000)
+    k, m, n = (tp.symbol(name, 1) for name in "kmn")
+    # No cube is the sum of two, which no budget shows. Whether the base is aligned has nothing to do with it.
+    start = 4 * tp.select(k * k * k + m * m * m == n * n * n, 1 << 40, 1)
+    view = tp.tensor("A", (1 << 40,), "b32", align=4)[start : start + 4]
+    report = check(LOAD, R4, view, budget=3000)
     verdicts = {f.obligation.id: f.verdict for f in report.findings}
     assert verdicts["ld.in-bounds"] is UNDECIDED
     assert verdicts["ld.aligned"] is REFUTED
@@ -181,6 +183,8 @@ def test_hazards_stand_beside_the_verdict() -> None:
     assert failing(strict) == {"write-conflict"}
     silent = check("st.global.v4.b32", *pair, hazards="ignore")
     assert (silent.verdict, silent.hazards) == (PROVED, ())
+    wrong = check("st.global.v4.b32", memory((4,), align=8), pair[1], block=1)
+    assert (wrong.verdict, wrong.hazards) == (REFUTED, ())
     fine = check("st.global.v4.b32", *pair, block=1)
     assert (fine.verdict, fine.hazards) == (PROVED, ())
 

@@ -20,7 +20,7 @@ from tileproof.layouts.index import Leaf, Relation, leaf, truth
 from tileproof.layouts.traverse import leaves
 from tileproof.proofs import counterexample
 from tileproof.proofs.counterexample import ORDER, cheap_counterexample, least, ordered
-from tileproof.proofs.discharge import BUDGET, ask, query, restore, settle, untouched
+from tileproof.proofs.discharge import BUDGET, Question, ask, query, restore, settle, untouched
 from tileproof.proofs.verdict import Counterexample
 
 KINDS = ("symbol", "base", "thread", "group", "repeat", "replica", "element")
@@ -179,6 +179,8 @@ def test_evaluation_is_for_small_questions() -> None:
     assert cheap(tp.symbol("s", 0, 7) * 2**61 < 2**63) is None, "64 bits are not enough"
     assert cheap(tp.symbol("s", 0, 7) * 2**59 < 2**61) == {"s": 4}
     assert cheap(truth(False)) == {}
+    nowhere = Question(Obligation("t.t", "s", "s", truth(False)), truth(False), truth(False), {})
+    assert cheap_counterexample(nowhere) is None
 
 
 def test_a_budget_that_runs_out_leaves_a_true_counterexample() -> None:

@@ -338,6 +338,7 @@ A, B = axes([4, 3])
         (A * 0 + B, (A, B), False),
         (const(3), (), True),
         (leaf(Leaf("n", "repeat", 0, None)) + 0, (leaf(Leaf("n", "repeat", 0, None)),), False),
+        (leaf(Leaf("n", "repeat", None, 3)) + 0, (leaf(Leaf("n", "repeat", None, 3)),), False),
         (A + A * 3, (A,), True),
         (A - A, (A,), False),
         (Swizzle(1, 0, 1).apply(A + B * 4) * 4 + 12, (A, B), True),

@@ -19,6 +19,7 @@ from tileproof.layouts.leaf import Leaf
 from tileproof.layouts.symbols import symbol
 from tileproof.layouts.traverse import leaves, postorder
 from tileproof.proofs.smt import MOST_BITS, Reading, UnencodableError, bit_width, nodes, theory_for
+from tileproof.proofs.smtlib import TextTerms
 from tileproof.proofs.z3_terms import value_of
 
 BOUNDED = (I, J, K, N)
@@ -86,6 +87,21 @@ def test_division_rounds_to_minus_infinity(divisor: int, theory: str) -> None:
         assert agrees(reading, quotient * divisor + rest, values)
 
 
+@pytest.mark.parametrize(
+    ("node", "operator"),
+    [
+        (I // 8, "bvashr"), ((I - 40) // 8, "bvashr"), (I % 8, "bvand"), ((I - 40) % 8, "bvand"), (I // 2, "bvashr"),
+        (I // 6, "bvudiv"), (I % 6, "bvurem"), ((I - 40) % 6, "bvsmod"), ((I - 40) // 6, "bvsdiv"), (I // 7, "bvudiv"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_powers_of_two_need_no_division(node: Index, operator: str) -> None:
+    terms = TextTerms()
+    term, _ = Reading(12, terms).term(node)
+    defined = next(line for line in terms.lines if f" {term} " in line)
+    assert f"({operator} " in defined
+
+
 @pytest.mark.parametrize("theory", ["integers", "vectors"])
 def test_division_by_a_variable(theory: str) -> None:
     divisor = symbol("d", 1, 11)
@@ -113,6 +129,9 @@ def test_division_by_a_variable(theory: str) -> None:
         (U // 3) ^ (I // 2),
         Swizzle(3, 2, 3).apply(U),
         Swizzle(2, 0, 2).apply(U * 3 + I),
+        I ^ symbol("natural", 0),
+        symbol("natural", 0) | I,
+        I & symbol("low", hi=9),
         bitwise("and", U, symbol("zero", 0, 0)),
         bitwise("xor", symbol("zero", 0, 0), U),
     ],
@@ -127,7 +146,14 @@ def test_bits_of_unbounded_integers_are_split_off(node: Index) -> None:
     assert reading.theory == "linear integers"
 
 
-@pytest.mark.parametrize("node", [U ^ symbol("w"), U & symbol("w", 0), U | (J - 20), U ^ J], ids=repr)
+@pytest.mark.parametrize(
+    "node",
+    [
+        U ^ symbol("w"), U & symbol("w", 0), U | (J - 20), U ^ J,
+        symbol("x", hi=5) ^ symbol("w"), symbol("w") ^ symbol("x", hi=5), symbol("x", hi=5) & symbol("y", hi=9),
+    ],
+    ids=repr,
+)  # fmt: skip
 def test_bits_of_two_numbers_without_bounds(node: Index) -> None:
     with pytest.raises(UnencodableError, match="mixes the bits of two numbers without bounds"):
         Reading(None).term(node)

@@ -23,7 +23,7 @@ from tileproof.layouts.axes import Axis
 from tileproof.layouts.evaluate import evaluate, where
 from tileproof.layouts.index import Index, Relation, as_relation, conjunction, const, leaf_of
 from tileproof.layouts.leaf import Leaf
-from tileproof.layouts.normal import normal, simplify
+from tileproof.layouts.normal import decide, normal, simplify
 from tileproof.layouts.portable import Portable
 from tileproof.layouts.sharpen import as_replacement, conjuncts, sharpen
 from tileproof.layouts.traverse import leaves
@@ -196,8 +196,8 @@ class Call(Portable):
         """For each group axis ``(step, first)``: coordinate ``g`` is thread coordinate ``step*g + first``.
 
         A group enumerates the active threads in increasing order. Without guards that is the identity. Under
-        a guard the register layout proposes step and first; convergence proves that they name exactly the
-        active threads.
+        a guard the register layout proposes step and first, or, where that names no evenly spaced threads, the
+        guard itself; convergence proves that they name exactly the active threads.
         """
         proposal = dict.fromkeys(self.group_axes, (1, 0))
         if self.launch.active.value is True:
@@ -212,38 +212,68 @@ class Call(Portable):
                         step = form.terms.get(variable, 1)
                         if step > 0 and form.constant >= 0 and set(form.terms) <= {variable}:
                             proposal[name] = (step, form.constant)
-                        elif leaves(plain := simplify(named)) == [variable.args[0]]:
-                            self._note_scattered(name, plain, variable.args[0])
-                        elif self.scope != "warpgroup" and any(v.kind == "thread" for v in leaves(plain)):
-                            # The registers say that whoever executes owns them; the guard says who does.
-                            proposal[name] = (1, self._first_active(name))
+                        else:
+                            proposal |= self._otherwise(name, simplify(named), variable.args[0])
                 return proposal
-        return proposal | self._guarded()
+        found: dict[str, tuple[int, int]] = {}
+        for name in self.group_axes:
+            found |= self._spaced(name, self._reached[0].get(name, ()), "the guard leaves")
+        return proposal | found
 
-    def _guarded(self) -> dict[str, tuple[int, int]]:
-        """Step and first of the lanes and warps that the guard leaves, where no register layout says more.
+    def _spaced(self, name: str, threads: tuple[int, ...], whence: str) -> dict[str, tuple[int, int]]:
+        """Step and first of ascending threads. Where they are not evenly spaced there are none, and it is noted."""
+        steps = {b - a for a, b in pairwise(threads)}
+        if len(steps) > 1:
+            self._cache["scattered"] = f"{whence} {name} {', '.join(map(str, threads))}"
+            return {}
+        return {name: (steps.pop() if steps else 1, threads[0])} if threads else {}
+
+    def _otherwise(self, name: str, named: Index, variable: Leaf) -> dict[str, tuple[int, int]]:
+        """Step and first where the registers name ``named``, which is no step and first: the guard says who is in the
+        group, and ownership whether the registers are theirs.
+
+        A guard that relates these threads to anything but lanes and warps does not say it.
+        """
+        members, unsure = self._reached
+        if name not in unsure and members[name]:
+            return self._spaced(name, members[name], "the guard leaves")
+        used = leaves(named)
+        if used == [variable]:
+            threads = tuple(evaluate(named, {variable: g}) for g in range((variable.hi or 0) + 1))
+            if all(a < b for a, b in pairwise(threads)):
+                whence = "the guard alone does not say who is in the group, and the registers name"
+                return self._spaced(name, threads, whence)
+        elif self.scope != "warpgroup" and any(v.kind == "thread" for v in used):
+            # The registers say that whoever executes owns them.
+            return {name: (1, self._first_active(name))}
+        return {}
+
+    @cached_property
+    def _reached(self) -> tuple[dict[str, tuple[int, ...]], frozenset[str]]:
+        """The lanes and warps that the guard leaves, in increasing order, and for which of the two it may be fewer.
 
         What the guard says of anything but lanes and warps is left out: this is a guess for convergence to
         prove.
         """
         anyone = self.launch.thread()
         warp, lane = anyone.warp.args[0], anyone.lane.args[0]
-        seen = conjunction((self.launch.seen_by(anyone, self.launch.active), self.launch.exists(anyone)))
-        plain = conjunction(c for c in conjuncts(seen) if set(leaves(c)) <= {warp, lane})
-        reached = where(plain, {warp: self.launch.warps, lane: (lane.hi or 0) + 1})
+        seen = decide(
+            conjunction((self.launch.seen_by(anyone, self.launch.active), self.launch.exists(anyone)))
+        )
+        kept: list[Relation] = []
+        left_out: set[Leaf] = set()
+        for part in conjuncts(seen):
+            used = set(leaves(part))
+            if used <= {warp, lane}:
+                kept.append(part)
+            else:
+                left_out |= used
+        reached = where(conjunction(kept), {warp: self.launch.warps, lane: (lane.hi or 0) + 1})
         members = {
-            "warp": sorted({w % 4 if self.scope == "warpgroup" else w for w, _ in reached}),
-            "lane": sorted({n for _, n in reached}),
+            "warp": tuple(sorted({w % 4 if self.scope == "warpgroup" else w for w, _ in reached})),
+            "lane": tuple(sorted({n for _, n in reached})),
         }
-        found = {}
-        for name in self.group_axes:
-            threads = members.get(name, [])
-            steps = {b - a for a, b in pairwise(threads)}
-            if len(steps) > 1:
-                self._cache["scattered"] = (name, tuple(threads))
-            elif threads:
-                found[name] = (steps.pop() if steps else 1, threads[0])
-        return found
+        return members, frozenset(v.name for v in (warp, lane) if v in left_out)
 
     def _first_active(self, name: str) -> int:
         """The least lane or warp that the guard's bounds leave, a guess for convergence to prove."""
@@ -252,17 +282,12 @@ class Call(Portable):
         narrowed = sharpen(self.launch.seen_by(anyone, self.launch.active))
         return narrowed.get(variable, variable).lo or 0
 
-    def _note_scattered(self, name: str, named: Index, variable: Leaf) -> None:
-        threads = tuple(evaluate(named, {variable: g}) for g in range((variable.hi or 0) + 1))
-        if len({b - a for a, b in pairwise(threads)}) > 1 and all(a < b for a, b in pairwise(threads)):
-            self._cache["scattered"] = (name, threads)
-
     @property
-    def scattered(self) -> tuple[str, tuple[int, ...]] | None:
-        """Under a guard, a group axis for which the registers name ascending threads that are no arithmetic
-        progression.
+    def scattered(self) -> str | None:
+        """Which threads of the group are no arithmetic progression, and who says so: the guard, or the registers
+        under a guard that does not say who is in the group.
         """
-        found: tuple[str, tuple[int, ...]] | None = self._cache.get("scattered") if self.slabs else None
+        found: str | None = self._cache.get("scattered") if self.slabs else None
         return found
 
     def _named_by(self, owner: Mapping[Axis, Index]) -> dict[str, Index]:

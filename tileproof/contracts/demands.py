@@ -200,11 +200,9 @@ def converged(call: Call) -> Iterator[Obligation]:
     if unit == "thread":
         return
     if call.scattered is not None:
-        name, threads = call.scattered
         raise UnsupportedError(
-            f"{call.form.spelling}: the registers name {name} {', '.join(map(str, threads))}, which are not "
-            "evenly spaced; "
-            f"only groups of evenly spaced threads are supported: guard so that they are, or make several calls"
+            f"{call.form.spelling}: {call.scattered}, which are not evenly spaced; "
+            "only groups of evenly spaced threads are supported: guard so that they are, or make several calls"
         )
     member = call.thread
     if call.collective:

@@ -93,7 +93,7 @@ def _faults(call: Call, outcome: Outcome, report: tp.Report) -> list[str]:
     if verdict is Verdict.REFUTED and not fails and not beyond:
         faults.append("incomplete: refuted, but nothing fails")
     if verdict is Verdict.UNSUPPORTED:
-        return [] if outcome.scattered or fails else [f"unsupported: {report.reason}"]
+        return [] if cannot_tell(outcome, report.reason) else [f"unsupported: {report.reason}"]
     undecided = {_short(f) for f in report.findings if f.verdict is Verdict.UNDECIDED}
     # Where shapes decide, the report stops at the first misfit.
     stopped = outcome.structural
@@ -110,6 +110,13 @@ def _faults(call: Call, outcome: Outcome, report: tp.Report) -> list[str]:
         faults += replays(call, misled, report)
         faults += _hazards(outcome, report, strict=not fails and not refuted)
     return faults
+
+
+def cannot_tell(outcome: Outcome, reason: str) -> bool:
+    """Whether the library says for one of its two reasons that it cannot tell, and the reason is a true one."""
+    if "which are not evenly spaced" not in reason:
+        return False
+    return outcome.scattered if "the guard leaves" in reason else outcome.unsaid
 
 
 def _hazards(outcome: Outcome, report: tp.Report, *, strict: bool) -> list[str]:

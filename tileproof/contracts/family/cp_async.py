@@ -58,15 +58,17 @@ def issue(call: Call) -> tuple[IssueOperand, ...]:
         Memory(destination.view, destination.address((const(0),))),
         Memory(source.view, source.address((const(0),))),
         Constant(chunk, "u32"),
-        None if size is None else _number(as_index(size)),
+        None if size is None else _number(as_index(size), chunk),
         None if ignore is None else Predicate(as_relation(ignore)),
     ]
     policy = call.parameters.get("cache_policy")
     return tuple(operands) if policy is None else (*operands, Scalar(as_index(policy), 64))
 
 
-def _number(value: Index) -> Constant | Scalar:
-    return Scalar(value, 32) if value.value is None else Constant(value.value, "u32")
+def _number(value: Index, chunk: int) -> Constant | Scalar:
+    """A copy that no thread executes may say any size; the assembler takes constants from 0 to ``chunk`` only."""
+    given = value.value
+    return Constant(given, "u32") if given is not None and 0 <= given <= chunk else Scalar(value, 32)
 
 
 @contract(

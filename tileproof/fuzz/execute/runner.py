@@ -111,6 +111,11 @@ class DeviceRunner:
         """The device's name."""
         return self._worker.name
 
+    @property
+    def restarts(self) -> int:
+        """How often the worker of the device had to be replaced."""
+        return self._worker.restarts
+
     def run(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, list[Row]]]:
         """In the order of the chunks.
 

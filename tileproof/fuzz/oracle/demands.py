@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from tileproof.fuzz.oracle.conflicts import collides, crosses
-from tileproof.fuzz.oracle.description import Call, Operand
+from tileproof.fuzz.oracle.description import Call, Operand, operand_names
 from tileproof.fuzz.oracle.grid import along, symbol_grid
 from tileproof.fuzz.oracle.places import Place, place, starts
-from tileproof.fuzz.oracle.terms import value
+from tileproof.fuzz.oracle.terms import THREAD_NAMES, names, value
 from tileproof.fuzz.oracle.threads import Participation, numbers, owners, participation, warps
 from tileproof.fuzz.oracle.views import torn
 
@@ -38,7 +38,8 @@ class Outcome:
     ``implied`` demands fail only where a region leaves its dimension, which is refused anyway, or where a
     predicate forbids the access. ``unbuildable`` says why the operands cannot exist at all, whatever the
     library thinks of them; ``unreachable`` that no thread ever executes the call; ``scattered`` that the
-    group's threads are not evenly spaced; ``structural`` that shapes alone decided, so nothing else was
+    group's threads are not evenly spaced; ``unsaid`` that the registers' are not, under a guard that does not say
+    by itself who is in the group; ``structural`` that shapes alone decided, so nothing else was
     looked at.
     """
 
@@ -49,6 +50,7 @@ class Outcome:
     unreachable: bool = False
     structural: bool = False
     scattered: bool = False
+    unsaid: bool = False
 
 
 def residues(operand: Operand, size: int) -> list[int]:
@@ -106,7 +108,32 @@ class Judgement:
         self.group = [ranks[name] for name in call.group_axes]
         self._whole_elements()
         self._demands()
-        return Outcome(self.failing, self.hazards, frozenset(self.implied), scattered=self.part.scattered)
+        return Outcome(
+            self.failing,
+            self.hazards,
+            frozenset(self.implied),
+            scattered=self.part.scattered,
+            unsaid=self._unsaid(),
+        )
+
+    def _unsaid(self) -> bool:
+        """Whether the registers name ascending, unevenly spaced threads, while a part of the guard relates threads
+        to symbols.
+        """
+        guard, registers = self.call.guard, self.call.registers
+        parts = guard[1:] if isinstance(guard, tuple) and guard[0] == "all" else (guard,)
+        mixed = any(len({n in THREAD_NAMES for n in names(part)}) == 2 for part in parts if part is not None)
+        if not mixed or any(n in THREAD_NAMES for n in operand_names(registers)):
+            return False
+        known = symbol_grid(self.call, extra=1)
+        for position, extent in enumerate(self.group_extents):
+            at: list[Any] = [0] * len(registers.view_shape)
+            at[position] = np.arange(extent)
+            for named in place(registers, at, known).axes.values():
+                steps = np.diff(np.atleast_1d(named))
+                if steps.ndim == 1 and (steps > 0).all() and len(set(steps.tolist())) > 1:
+                    return True
+        return False
 
     def _demands(self) -> None:
         call = self.call
