@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tileproof.fuzz.families import family_of
-from tileproof.fuzz.oracle.demands import RESIDUES
 from tileproof.fuzz.oracle.description import Call, Operand, Symbol
 from tileproof.fuzz.oracle.grid import along
 from tileproof.fuzz.oracle.terms import value
@@ -28,6 +27,9 @@ Verdicts = dict[str, npt.NDArray[np.bool_]]
 
 MOST_VALUES, MOST_ONCE = 2048, 1 << 18
 """Coordinates over which one formula is evaluated: in each instance, and where it is the same in all of them."""
+
+ANY_ACCESS = 256
+"""No access asks for more alignment, in bytes."""
 
 
 class TooManyError(Exception):
@@ -168,7 +170,7 @@ def _known_bases(call: Call) -> Call:
     for f in fields(call):
         own = getattr(call, f.name)
         if isinstance(own, Operand) and own.space != "registers":
-            found[f.name] = replace(own, align=RESIDUES)
+            found[f.name] = replace(own, align=ANY_ACCESS)
     return replace(call, **found)  # type: ignore[arg-type]
 
 

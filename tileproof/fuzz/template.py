@@ -98,7 +98,8 @@ def suitable(call: Call) -> bool:
         return False
     if not all(o.buildable and o.view_bits <= o.bits for o in call.operands) or family_of(call).misfits(call):
         return False
-    views = [prod(o.view_shape) for o in call.operands if o.space != "registers"]
+    moved = [o for o in call.operands if o.space != "registers"]
+    views = [prod(o.view_shape) for o in moved or call.operands]
     lanes = 1 if "lane" in call.group_axes or call.collective else 32
     return sum(views) * lanes * (1 if "warp" in call.group_axes else warps(call.threads)) <= MOST_POINTS
 
@@ -139,12 +140,17 @@ class _Numbers:
 def parametrised(call: C, choices: Choices) -> tuple[C, tuple[Parameter, ...]]:
     """The call with names for some of its numbers, and what these are."""
     numbers = _Numbers(choices)
-    alone = len({o.name for o in call.operands}) == len(call.operands)
+    only_registers = all(o.space == "registers" for o in call.operands)
+    unit = max(1, call.suffix[-1] if call.suffix else 1)
     changed: dict[int, Operand] = {}
+    # Views of one tensor stay views of one tensor.
+    tensors: dict[str, Operand] = {}
     for operand in sorted(call.operands, key=lambda o: o.space == "registers"):
-        unit = max(1, call.suffix[-1] if call.suffix else 1)
-        new = _moved(operand, unit, numbers)
-        changed[id(operand)] = _strided(new, unit, numbers) if alone else new
+        if operand.name not in tensors:
+            tensors[operand.name] = _strided(operand, unit, numbers, only_registers)
+        tensor = tensors[operand.name]
+        moved = replace(operand, factors=tensor.factors, offsets=tensor.offsets)
+        changed[id(operand)] = _moved(moved, unit, numbers, only_registers)
     made = with_operands(call, changed)
     symbols = (*call.symbols, *(p.symbol for p in numbers.parameters))
     return replace(made, symbols=symbols), tuple(numbers.parameters)
@@ -156,18 +162,18 @@ def _mostly(legal: tuple[int, ...], other: tuple[int, ...], percent: int) -> tup
     return legal * copies + other
 
 
-def _moved(operand: Operand, unit: int, numbers: _Numbers) -> Operand:
+def _moved(operand: Operand, unit: int, numbers: _Numbers, only_registers: bool) -> Operand:
     """Starts, mostly where they were."""
     region = []
     for r in operand.region:
         start = r.start
-        if isinstance(start, int) and operand.space != "registers":
+        if isinstance(start, int) and (only_registers or operand.space != "registers"):
             start = numbers.named(start, _mostly((0,), (unit, 1, -1, 2), 15), 25)
         region.append(replace(r, start=start))
     return replace(operand, region=tuple(region))
 
 
-def _strided(operand: Operand, unit: int, numbers: _Numbers) -> Operand:
+def _strided(operand: Operand, unit: int, numbers: _Numbers, only_registers: bool) -> Operand:
     """Strides and an offset."""
     factors = []
     registers = operand.space == "registers"
@@ -178,7 +184,8 @@ def _strided(operand: Operand, unit: int, numbers: _Numbers) -> Operand:
             if f.axis != "m":
                 stride = numbers.named(stride, _mostly((0,), (1, -1, 2, 3), 8), 10)
             elif registers:
-                stride = numbers.named(stride, _mostly((0, 7, 11, 16, 19, 32, 64), (1, 2, 3, -1), 20), 35)
+                far = _mostly((0, 7, 11, 16, 19, 32, 64), (1, 2, 3, -1), 20)
+                stride = numbers.named(stride, far, 90 if only_registers else 35)
             elif abs(stride) == 1:
                 stride = numbers.named(stride, _mostly((0,), (1, -1, 2, 3), 10), 50)
             else:
@@ -187,6 +194,9 @@ def _strided(operand: Operand, unit: int, numbers: _Numbers) -> Operand:
     offsets = list(operand.offsets)
     if not registers:
         amount = numbers.named(0, _mostly(steps, (1, 2, 3), 15), 75)
+        offsets += [(amount, "m")] if amount != 0 else []
+    elif only_registers:
+        amount = numbers.named(0, tuple(range(32)), 90)
         offsets += [(amount, "m")] if amount != 0 else []
     elif any(f.axis == "laneid" for f in operand.factors):
         amount = numbers.named(0, _mostly((0,), (1, 4, -1), 8), 15)
