@@ -85,7 +85,9 @@ def test_a_copy_assembles_beside_the_registers_that_it_names(call: Any) -> None:
     assert assemble(surrounded(emit(call())), "sm_90a").image
 
 
-@pytest.mark.parametrize(("size", "written"), [(0, "16, 0;"), (16, "16, 16;"), (17, "16, %r"), (-1, "16, %r")])
+@pytest.mark.parametrize(
+    ("size", "written"), [(0, "16, 0;"), (16, "16, 16;"), (17, "16, %r"), (-1, "16, %r")]
+)
 def test_a_size_that_no_copy_has_is_no_immediate(size: int, written: str) -> None:
     # Nobody executes the copy, so any size is legal; the assembler refuses such constants all the same.
     report = check(CA, source=ROW[0:4], src_size=size, assume=LONG > 3, pred=I < 0)

@@ -107,7 +107,7 @@ def _faults(call: Call, outcome: Outcome, report: tp.Report) -> list[str]:
                 for name in sorted(missing)
             ]
     if not stopped:
-        faults += _replays(call, misled, report)
+        faults += replays(call, misled, report)
         faults += _hazards(outcome, report, strict=not fails and not refuted)
     return faults
 
@@ -131,7 +131,8 @@ def _hazards(outcome: Outcome, report: tp.Report, *, strict: bool) -> list[str]:
     return faults
 
 
-def _replays(call: Call, misled: bool, report: tp.Report) -> list[str]:
+def replays(call: Call, misled: bool, report: tp.Report) -> list[str]:
+    """Counterexamples of a report that are none; ``misled`` says that the group may name other threads."""
     replay = family_of(call).replay(call, participates=not misled)
     faults = []
     # Whom a mistaken group pairs up is nobody's business.

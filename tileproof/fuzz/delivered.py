@@ -8,16 +8,16 @@ storage, so they are compared without any memory.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tileproof.errors import TileproofError
+from tileproof.fuzz.execute.table import table_forms
 from tileproof.fuzz.instances import by_instance
 from tileproof.fuzz.maps import HardwareMaps
-from tileproof.fuzz.oracle.description import Call
 from tileproof.fuzz.reconstruct import LANES, ZERO, Movement
 
 Bools = npt.NDArray[np.bool_]
@@ -29,8 +29,8 @@ class UnrecordedError(TileproofError):
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """A map in runs of bytes: register ``r`` of lane ``l`` has, from byte ``start[p]`` on, the bytes from ``offset[r, l, p]``
-    of what ``lane[r, l, p]`` points at.
+    """A map in runs of bytes: register ``r`` of lane ``l`` has, from byte ``start[p]`` on, the bytes from
+    ``offset[r, l, p]`` on of what ``lane[r, l, p]`` points at.
     """
 
     start: npt.NDArray[np.int64]
@@ -39,8 +39,9 @@ class Pieces:
 
     @cached_property
     def own(self) -> bool:
-        """Whether every lane only has what it points at itself."""
-        return bool((self.lane == np.arange(LANES)[:, None]).all())
+        """Whether every lane only has what it points at itself, and all lanes the same of it."""
+        alike = (self.offset == self.offset[:, :1]).all()
+        return bool(alike and (self.lane == np.arange(LANES)[:, None]).all())
 
 
 def pieces(movement: Movement) -> Pieces:
@@ -54,7 +55,9 @@ def pieces(movement: Movement) -> Pieces:
             break
         size //= 2
     start = np.arange(0, width, size)
-    return Pieces(start, movement.lane[..., start].astype(np.int64), movement.offset[..., start].astype(np.int64))
+    return Pieces(
+        start, movement.lane[..., start].astype(np.int64), movement.offset[..., start].astype(np.int64)
+    )
 
 
 def label(call: Any) -> str:
@@ -65,6 +68,16 @@ def label(call: Any) -> str:
     return f"{call.opcode} {call.chunk}{amount}"
 
 
+@cache
+def _labels() -> frozenset[str]:
+    return frozenset(form.label for form in table_forms())
+
+
+def recordable(call: Any) -> bool:
+    """Whether maps of sm_90a may speak of the call; 256-bit accesses came later (PTX ISA 9.7.9.8)."""
+    return not hasattr(call, "memory") or label(call) in _labels()
+
+
 def demanded(call: Any) -> tuple[str, ...]:
     """The demands that a map speaks to: without them it delivers something else than the view says."""
     if hasattr(call, "chunk"):
@@ -72,7 +85,7 @@ def demanded(call: Any) -> tuple[str, ...]:
     return ("row-contiguous",) if call.collective else ("contiguous",)
 
 
-def misdelivered(call: Call, judged: Any, maps: HardwareMaps) -> Bools:
+def misdelivered(call: Any, judged: Any, maps: HardwareMaps) -> Bools:
     """In which instances the map delivers something else than the view says to a thread that executes.
 
     ``judged`` has the places of all elements. Raises :class:`UnrecordedError`.
@@ -82,12 +95,12 @@ def misdelivered(call: Call, judged: Any, maps: HardwareMaps) -> Bools:
         raise UnrecordedError(f"the maps of {maps.device} have no {label(call)}: record them again")
     if hasattr(call, "chunk"):
         return _copied(call, judged, movement)
-    words = judged._place(call.memory, judged.element).offset  # type: ignore[attr-defined]
+    words = judged._place(call.memory, judged.element).offset
     found = _of_matrices if call.collective else _of_vectors
     return found(call, judged, words, pieces(movement))
 
 
-def _of_vectors(_call: Call, judged: Any, words: Any, map_: Pieces) -> Bools:
+def _of_vectors(_call: Any, judged: Any, words: Any, map_: Pieces) -> Bools:
     lanes = judged.symbols + 1
     first = words[..., :1]
     wrong: Any = False

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from functools import reduce
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from tileproof.fuzz.families import family_of
-from tileproof.fuzz.oracle.access import RESIDUES
-from tileproof.fuzz.oracle.description import Call, Operand, Symbol
+from tileproof.fuzz.oracle.description import Access, Call, Operand, Symbol
 from tileproof.fuzz.oracle.grid import along
 from tileproof.fuzz.oracle.terms import value
 from tileproof.layouts.evaluate import evaluate_arrays
@@ -28,6 +27,9 @@ Verdicts = dict[str, npt.NDArray[np.bool_]]
 
 MOST_VALUES, MOST_ONCE = 2048, 1 << 18
 """Coordinates over which one formula is evaluated: in each instance, and where it is the same in all of them."""
+
+ANY_ACCESS = 256
+"""No access asks for more alignment, in bytes."""
 
 
 class TooManyError(Exception):
@@ -58,7 +60,8 @@ def by_contract(report: Report, values: Values) -> Verdicts:
     failing: Verdicts = {}
     claims = evaluate_arrays([parts[0] for parts in stated], known)
     for finding, parts, claim in zip(findings, stated, claims, strict=True):
-        fails = np.logical_not(claim)
+        fails = np.asarray(np.logical_not(claim))
+        fails = fails if fails.ndim else fails.reshape([1] * ndim)
         if fails.any():
             fails = fails & _somewhere(evaluate_arrays(parts[1:], known), fails)
         short = finding.obligation.id.rpartition(".")[2]
@@ -68,9 +71,7 @@ def by_contract(report: Report, values: Values) -> Verdicts:
 
 def _somewhere(premises: Sequence[Any], fails: Any) -> Any:
     """Where all premises hold, for some value of what a claim does not depend on."""
-    holds = np.asarray(reduce(np.logical_and, premises, np.True_))
-    if not holds.ndim or not fails.ndim:
-        return holds.any()
+    holds = np.asarray(reduce(np.logical_and, premises))
     alone = tuple(d for d in range(1, holds.ndim) if fails.shape[d] == 1 and holds.shape[d] > 1)
     return holds.any(axis=alone, keepdims=True) if alone else holds
 
@@ -97,9 +98,9 @@ def by_instance(fails: Any, count: int) -> npt.NDArray[np.bool_]:
 
 
 class Instances:
-    """What is special about a :class:`~tileproof.fuzz.oracle.demands.Judgement` of many instances: one axis for all of them, and no hazards.
+    """What is special about a judgement of many instances: one axis for all of them, and no hazards.
 
-    ``failing`` maps a demand to the instances in which it fails.
+    Put before the judgement of a family; ``failing`` maps a demand to the instances in which it fails.
     """
 
     failing: Any
@@ -107,6 +108,7 @@ class Instances:
     symbols: int
     ndim: int
     element: list[Any]
+    group: list[Any]
 
     def __init__(self, call: Call, values: Values) -> None:
         self.count = len(next(iter(values.values())))
@@ -137,8 +139,8 @@ class Instances:
             self.failing[name] = before | by_instance(found, self.count)
 
     def _whole_elements(self) -> None:
+        # Templates read no elements as wider ones, and of a view that does it is known that it may.
         self.group = [_narrow(rank) for rank in self.group]
-        super()._whole_elements()  # type: ignore[misc]
 
     def _uniform(self) -> None:
         """All lanes of a warp mean one region."""
@@ -168,14 +170,14 @@ def _known_bases(call: Call) -> Call:
     for f in fields(call):
         own = getattr(call, f.name)
         if isinstance(own, Operand) and own.space != "registers":
-            found[f.name] = replace(own, align=RESIDUES)
+            found[f.name] = replace(own, align=ANY_ACCESS)
     return replace(call, **found)  # type: ignore[arg-type]
 
 
 def by_brute_force(call: Call, values: Values) -> tuple[Verdicts, Any]:
     """Which demands fail by evaluating the description, and the judgement that found it."""
     family = family_of(call)
-    kind = type("Judged", (Instances, family.judgement), {})
+    kind: Any = type("Judged", (Instances, cast(type, family.judgement)), {})
     judged = kind(call, values)
     judged.outcome()
     for demand, operand, size in aligned_operands(call):
@@ -187,11 +189,11 @@ def by_brute_force(call: Call, values: Values) -> tuple[Verdicts, Any]:
 
 def aligned_operands(call: Call) -> list[tuple[str, Operand, int]]:
     """For each demand of alignment its name, its operand, and of what the address is a multiple, in bytes."""
-    if hasattr(call, "chunk"):
-        sides = (("destination-aligned", call.memory), ("source-aligned", call.registers))  # type: ignore[attr-defined]
-        return [(name, operand, call.chunk) for name, operand in sides]
-    if not hasattr(call, "memory"):
+    if not isinstance(call, Access):
         return []
+    if hasattr(call, "chunk"):
+        sides = (("destination-aligned", call.memory), ("source-aligned", call.registers))
+        return [(name, operand, call.chunk) for name, operand in sides]
     if call.collective:
         return [("row-aligned", call.memory, 16)]
-    return [("aligned", call.memory, call.count * call.bits // 8)]  # type: ignore[attr-defined]
+    return [("aligned", call.memory, call.count * call.bits // 8)]

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from tileproof.errors import AssumptionError, LayoutError
-from tileproof.fuzz.agreement import PARTICIPATION, _replays
+from tileproof.fuzz.agreement import PARTICIPATION, replays
 from tileproof.fuzz.build import checked
-from tileproof.fuzz.delivered import demanded, misdelivered, zero_fills
+from tileproof.fuzz.delivered import demanded, misdelivered, recordable, zero_fills
 from tileproof.fuzz.instances import TooManyError, Values, Verdicts, by_brute_force, by_contract
 from tileproof.fuzz.maps import HardwareMaps
 from tileproof.fuzz.rows import Chunk, Row, Tally
@@ -74,7 +74,10 @@ def replay_chunk(chunk: Chunk, maps: HardwareMaps) -> Replayed:
         wanted = slice(max(chunk.first - start, 0), min(last - start, PER_TEMPLATE))
         _one(chunk.family, chunk.seed, number, wanted, maps, result, counts)
     result.tallies = tuple(
-        sorted(Tally(chunk.family, opcode, verdict, refuted, n, "map") for (opcode, verdict, refuted), n in counts.items())
+        sorted(
+            Tally(chunk.family, opcode, verdict, refuted, n, "map")
+            for (opcode, verdict, refuted), n in counts.items()
+        )
     )
     return result
 
@@ -89,11 +92,13 @@ def _one(
     counts: Counter[tuple[str, str, tuple[str, ...]]],
 ) -> None:
     for one in candidates(family, seed, number):
+        values = one.values
+        if values is None or not recordable(one.call):
+            continue
         try:
             report = checked(one.call, hazards="ignore", budget=BUDGET)
             if report.verdict is Verdict.UNSUPPORTED:
                 continue
-            values = one.values()
             # Whether the formulas are of a size to be looked at shows at one instance.
             by_contract(report, {name: v[:1] for name, v in values.items()})
         except (LayoutError, AssumptionError, TooManyError):
@@ -114,7 +119,7 @@ def _of_template(one: Template, report: Report) -> list[str]:
     if report.verdict is not Verdict.REFUTED:
         return []
     refuted = {f.obligation.id.rpartition(".")[2] for f in report.findings if f.verdict is Verdict.REFUTED}
-    return _replays(one.call, one.call.guard is not None and bool(PARTICIPATION & refuted), report)
+    return replays(one.call, one.call.guard is not None and bool(PARTICIPATION & refuted), report)
 
 
 def _block(
