@@ -73,11 +73,14 @@ def main() -> None:
 
 
 def _postpone_interruption(ignored: sys.UnraisableHookArgs) -> None:
-    """An interruption that arrives while an object is deleted would be told and forgotten: it comes again."""
+    """An interruption that arrives while an object is deleted would be told and forgotten: it comes again.
+
+    Objects of Z3 whose making was interrupted complain when they are deleted, which is of no use to anybody.
+    """
     if ignored.exc_type is KeyboardInterrupt:
         # Not at once: it would meet this function, which is part of the deletion.
         threading.Timer(0.05, _thread.interrupt_main).start()
-    else:
+    elif not str(getattr(ignored.object, "__module__", "")).startswith("z3."):
         sys.__unraisablehook__(ignored)
 
 

@@ -369,5 +369,5 @@ def test_an_interruption_of_a_deletion_comes_again(tmp_path: Path) -> None:
         "except KeyboardInterrupt:\n"
         "    print('interrupted')\n"
     )
-    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("interrupted\n", "")
