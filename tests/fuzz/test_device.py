@@ -15,7 +15,7 @@ from tileproof.errors import LaunchError
 from tileproof.fuzz.execute.batch import MOST_CONST, Batch, Launch, batches
 from tileproof.fuzz.execute.device import TAMPERED, DeviceWorker
 from tileproof.fuzz.execute.entry import OCEAN_ALIGN, Bytes
-from tileproof.fuzz.execute.look import View, look
+from tileproof.fuzz.execute.look import View, look_at
 from tileproof.fuzz.execute.runner import DeviceRunner, prepare
 from tileproof.fuzz.rows import Chunk, Row
 
@@ -101,7 +101,7 @@ def exit_with(code: int) -> FakeDevice:
 
 @pytest.fixture(scope="module")
 def views() -> list[View]:
-    return [look("ld", 3, number, "sm_90a") for number in range(60)]
+    return list(look_at(Chunk("ld", 3, 0, 60), "sm_90a"))
 
 
 def numbered(views: list[View]) -> list[tuple[int, object, object]]:

@@ -20,7 +20,7 @@ from tileproof.fuzz.execute.batch import module_text
 from tileproof.fuzz.execute.entry import Entry, Expected, Trapped
 from tileproof.fuzz.execute.expected import difference, expected
 from tileproof.fuzz.execute.harness import Fragment, entry
-from tileproof.fuzz.execute.look import look
+from tileproof.fuzz.execute.look import look, look_at
 from tileproof.fuzz.execute.moves import executable
 from tileproof.fuzz.execute.points import UnexecutedError
 from tileproof.fuzz.execute.runner import SimulateRunner
@@ -29,7 +29,7 @@ from tileproof.fuzz.execute.tags import POISON
 from tileproof.fuzz.families import generate
 from tileproof.fuzz.generate.choices import Choices
 from tileproof.fuzz.oracle.description import Backing, Call, Factor, Operand, Region, Symbol
-from tileproof.fuzz.rows import Chunk
+from tileproof.fuzz.rows import Chunk, choices_of
 
 VIEWS = 120
 SIMULATED = Simulated()
@@ -146,7 +146,7 @@ def test_every_expected_byte_is_held_against_the_dump(family: str) -> None:
 
 @pytest.mark.parametrize("family", executable())
 def test_entries_assemble_for_hopper(family: str) -> None:
-    views = [look(family, 9, number, "sm_90a") for number in range(60)]
+    views = list(look_at(Chunk(family, 9, 0, 60), "sm_90a"))
     entries = [view.entry for view in views if view.entry is not None]
     assert len(entries) > 20
     cubin = assemble(module_text(entries, "sm_90a"), "sm_90a", assembler="ptxas", optimization=0)
@@ -214,7 +214,7 @@ def test_what_two_threads_store_to_one_place_is_left_open() -> None:
 
 def test_zeros_and_data_that_meet_are_left_open() -> None:
     """Two warpgroups copy to one place; what the one fills with zeros the other reads."""
-    view = look("cp.async", 1, 741)
+    view = look("cp.async", choices_of(1, 741))
     assert view.expected is not None
     assert view.undefined
     assert not view.expected.told.all()
@@ -243,3 +243,11 @@ def test_what_is_expected_imports_nothing_of_the_library(path: Path) -> None:
     assert imported.isdisjoint(
         {"tileproof.fuzz.build", "tileproof.fuzz.agreement", "tileproof.fuzz.execute.harness"}
     )
+
+
+def test_a_view_from_its_choices_is_the_view_of_its_number() -> None:
+    runner = SimulateRunner()
+    ((_, rows),) = runner.run([Chunk("ld", 2, 30, 4)])
+    for row in rows:
+        again = runner.again("ld", choices_of(2, row.number))
+        assert replace(again, seed=2, number=row.number, milliseconds={}) == replace(row, milliseconds={})

@@ -189,6 +189,20 @@ def test_a_solver_that_stops_is_no_answer(monkeypatch: pytest.MonkeyPatch, error
     assert require_possible(I + J == 5, BUDGET) is not None
 
 
+def test_memory_in_use_changes_no_step() -> None:
+    relations = [(N * M * 8 + 4 <= 1 << 40), N >= 1, M >= 1, 4 * N * M + 4 > 1 << 40]
+
+    def asked() -> tuple[str, int]:
+        result, _, solver = query(relations, 3000)
+        assert not isinstance(solver, str)
+        return result, solver.statistics().get_key_value("rlimit count")
+
+    alone = asked()
+    kept = [z3.Context() for _ in range(8)]
+    assert asked() == alone
+    assert len(kept) == 8
+
+
 def test_resources_are_counted() -> None:
     plain, solved, refuted = discharge([demand(I < 64), GOOD[0], demand(U < J, given=U < I)], ALWAYS)
     assert plain.resources == 0

@@ -11,7 +11,7 @@ import numpy as np
 from tileproof.emit.arguments import pointer
 from tileproof.emit.driver import Driver
 from tileproof.fuzz.execute.batch import Batch, Launch
-from tileproof.fuzz.execute.entry import OCEAN, Bytes
+from tileproof.fuzz.execute.entry import OCEAN, OCEAN_ALIGN, Bytes
 from tileproof.fuzz.execute.expected import ocean
 from tileproof.fuzz.execute.tags import POISON
 
@@ -73,16 +73,18 @@ class CudaDevice:
         )
 
     def _buffer(self, name: str, size: int) -> int:
-        """The address of a buffer that is kept, and replaced by a larger one where it is too small."""
+        """The address, a multiple of ``OCEAN_ALIGN``, of a buffer that is kept, and replaced where it is too small."""
         address, capacity = self._buffers.get(name, (0, 0))
         if capacity < max(size, 1):
             if address:
                 self.driver.api.cuMemFree(address)
                 del self._buffers[name]
             capacity = max(size * 3 // 2, 1 << 20)
-            address = int(self.driver("cuMemAlloc", capacity, doing=f"allocating {capacity} bytes"))
+            # An allocation is only sure to be a multiple of 256.
+            whole = capacity + OCEAN_ALIGN
+            address = int(self.driver("cuMemAlloc", whole, doing=f"allocating {whole} bytes"))
             self._buffers[name] = address, capacity
-        return address
+        return -(-address // OCEAN_ALIGN) * OCEAN_ALIGN
 
     def _write(self, address: int, data: Bytes, what: str) -> None:
         if data.size:

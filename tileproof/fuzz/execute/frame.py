@@ -33,9 +33,14 @@ MOST_DUMPED = 1 << 20
 """Bytes of the dump of one CTA."""
 
 
+def storage_of(operand: Operand) -> str:
+    """The name of a storage, which is that of the tensor unless the tensor is declared in another."""
+    return operand.name if operand.backing is None else f"{operand.name}_storage"
+
+
 @dataclass(frozen=True)
 class Part:
-    """The storage of one operand.
+    """The storage of one operand, or of several that share it.
 
     ``at`` is where the operand's storage starts in what is set aside, ``size`` how much that is, for each
     thread if it is the threads' own. Before the fragment it holds the bytes of the tagged memory from ``ocean``
@@ -59,8 +64,8 @@ class Part:
 
     @property
     def storage(self) -> str:
-        """The name of the storage, which is that of the tensor unless the tensor is declared in another."""
-        return self.operand.name if self.operand.backing is None else f"{self.operand.name}_storage"
+        """The name of the storage."""
+        return storage_of(self.operand)
 
     @property
     def per_thread(self) -> bool:
@@ -90,7 +95,9 @@ class Frame:
     dump_bytes: int
 
     def part(self, operand: Operand) -> Part:
-        return next(p for p in self.parts if p.operand is operand)
+        """Where the storage of an operand stands."""
+        name = storage_of(operand)
+        return next(p for p in self.parts if p.storage == name)
 
     @cached_property
     def table(self) -> Any:
@@ -124,7 +131,7 @@ def _framed(call: Call, registers: Mapping[str, Iterable[int]], ctas: int) -> Fr
     moves = family.moves(call, points)
     parts: list[Part] = []
     ocean = dump = 0
-    for operand in call.operands:
+    for operand in {storage_of(operand): operand for operand in call.operands}.values():
         part = _part(operand, moves, registers)
         parts.append(replace(part, ocean=ocean, dump=dump))
         total = _rounded(part.size * (call.threads if part.per_thread else 1))
@@ -140,8 +147,9 @@ def _rounded(size: int, to: int = OCEAN_ALIGN) -> int:
 
 
 def _part(operand: Operand, moves: tuple[Move, ...], registers: Mapping[str, Iterable[int]]) -> Part:
-    written = [(move.target, move.where) for move in moves if move.target.operand is operand]
-    read = [(u, move.where) for move in moves for u in move.sources if u.operand is operand]
+    name = storage_of(operand)
+    written = [(m.target, m.where) for m in moves if storage_of(m.target.operand) == name]
+    read = [(u, m.where) for m in moves for u in m.sources if storage_of(u.operand) == name]
     touched = [_touched(units, where) for units, where in (*written, *read)]
     if any(t.size and t.min() < 0 for t in touched):
         raise UnexecutedError("bytes before the start of a storage")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tileproof.emit import names
-from tileproof.emit.fragment import body, inputs
+from tileproof.emit.fragment import body, inputs, typed_scalars
 from tileproof.emit.plan import Plan, Slots, plan
 from tileproof.emit.registers import register_type
 from tileproof.fuzz.execute.copies import Copies
@@ -27,11 +27,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Fragment:
-    """The emitted code of a proven call: its text, the registers that it reads, and the slots that it names."""
+    """The emitted code of a proven call: its text, the registers that it reads, and the slots that it names.
+
+    ``scalars`` are the registers of typed scalars and their bits, by the names of the scalars.
+    """
 
     text: str
     inputs: dict[Leaf, Register]
     slots: dict[str, dict[int, None]]
+    scalars: dict[str, tuple[str, int]]
 
     @classmethod
     def of(cls, report: Report) -> Fragment:
@@ -40,15 +44,19 @@ class Fragment:
         registers = inputs(planned)
         code = body(planned, registers)
         text = "\n".join(["{", *code.declarations(), *code.lines, "}"])
-        return cls(text, registers, _slots(planned))
+        return cls(
+            text,
+            registers,
+            _slots(planned),
+            {n: (r.name, r.bits) for n, (r, _) in typed_scalars(planned).items()},
+        )
 
 
 def _slots(planned: Plan) -> dict[str, dict[int, None]]:
     found: dict[str, dict[int, None]] = {}
-    for issue in planned.issues:
-        for operand in issue:
-            if isinstance(operand, Slots):
-                found.setdefault(operand.storage.name, {}).update(dict.fromkeys(operand.numbers))
+    for operand, numbers in zip(planned.issues[0], planned.slots, strict=True):
+        if isinstance(operand, Slots):
+            found.setdefault(operand.storage.name, {}).update(dict.fromkeys(numbers))
     return found
 
 
@@ -121,6 +129,10 @@ class _Harness:
             ".reg .pred $p;",
         ]
         lines += [f".reg .b{register.bits} {register.name};" for register in self.fragment.inputs.values()]
+        lines += [
+            f".reg .{register_type(bits, exact=False)} {name};"
+            for name, bits in self.fragment.scalars.values()
+        ]
         for part in self.frame.parts:
             if part.space == REGISTERS:
                 if part.numbers:
@@ -161,6 +173,10 @@ class _Harness:
             else:
                 row = self._row(self.frame.row(variable.name))
                 self.lines.append(f"ld.global.b{register.bits} {register.name}, [$table+{row}];")
+
+        patterns = executed_family(self.call).scalars(self.call) if self.fragment.scalars else {}
+        for name, (held, bits) in self.fragment.scalars.items():
+            self.lines.append(f"mov.b{max(bits, 16)} {held}, {patterns[name]:#x};")
 
     def _base(self, part: Part, register: Register) -> None:
         if part.space == "global":

@@ -15,8 +15,9 @@ from tileproof.fuzz.execute.harness import Fragment, entry
 from tileproof.fuzz.execute.moves import executable, executed_family
 from tileproof.fuzz.execute.points import UnexecutedError
 from tileproof.fuzz.families import generate
+from tileproof.fuzz.generate.choices import Choices
 from tileproof.fuzz.oracle.description import Call
-from tileproof.fuzz.rows import Row, choices_of
+from tileproof.fuzz.rows import Chunk, Row, choices_of
 from tileproof.proofs.verdict import Verdict
 
 
@@ -61,7 +62,13 @@ class View:
         )
 
 
-def look(family: str, seed: int, number: int, arch: str | None = None) -> View:
+def look_at(chunk: Chunk, arch: str | None = None) -> Iterator[View]:
+    """Every view of a chunk, in order."""
+    for number in chunk.numbers:
+        yield look(chunk.family, choices_of(chunk.seed, number), chunk.seed, number, arch)
+
+
+def look(family: str, choices: Choices, seed: int = 0, number: int = 0, arch: str | None = None) -> View:
     """Generate, compare with brute force, and prepare what is proved and in order for execution.
 
     With ``arch`` only what that target has is prepared. An exception that the library does not document is a
@@ -69,7 +76,7 @@ def look(family: str, seed: int, number: int, arch: str | None = None) -> View:
     """
     stages = Stages()
     with stages.timed("generate"):
-        call = generate(family, choices_of(seed, number))
+        call = generate(family, choices)
     row = Row(family, seed, number, call.opcode, call.scope, "raised", milliseconds=stages.milliseconds)
     try:
         with stages.timed("compare"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -39,13 +39,19 @@ class Move:
     compute: Callable[..., Any] | None = None
 
 
+def no_scalars(_: Any) -> Mapping[str, int]:
+    """Of families whose operands are tensors only."""
+    return {}
+
+
 @dataclass(frozen=True)
 class Executed:
     """How the views of some mnemonics are executed.
 
     ``points`` enumerates who executes a call, with at most so many assignments of values to symbols; ``moves``
     is what that does. ``after`` are statements that make the effects visible, executed by all threads after the
-    fragment. Where two ``exclusive`` instructions write one byte, the simulator does not go on.
+    fragment. Where two ``exclusive`` instructions write one byte, the simulator does not go on. ``scalars`` are the
+    bit patterns of typed scalars, by the names of the registers' scalars.
     """
 
     mnemonics: tuple[str, ...]
@@ -53,6 +59,7 @@ class Executed:
     moves: Callable[[Any, Points], tuple[Move, ...]]
     after: tuple[str, ...] = ()
     exclusive: bool = False
+    scalars: Callable[[Any], Mapping[str, int]] = no_scalars
 
 
 _EXECUTED: dict[str, Executed] = {}

@@ -17,8 +17,9 @@ from tileproof.fuzz.execute.cuda_device import CudaDevice
 from tileproof.fuzz.execute.device import Device, DeviceWorker
 from tileproof.fuzz.execute.entry import Backend, Trapped
 from tileproof.fuzz.execute.expected import difference
-from tileproof.fuzz.execute.look import View, look
+from tileproof.fuzz.execute.look import View, look, look_at
 from tileproof.fuzz.execute.simulated import Simulated
+from tileproof.fuzz.generate.choices import Choices
 from tileproof.fuzz.rows import Chunk, Row
 
 ARCH = "sm_90a"
@@ -40,7 +41,11 @@ class SimulateRunner:
 
     def run(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, list[Row]]]:
         for chunk in chunks:
-            yield chunk, [self._row(look(chunk.family, chunk.seed, number)) for number in chunk.numbers]
+            yield chunk, [self._row(view) for view in look_at(chunk)]
+
+    def again(self, family: str, choices: Choices) -> Row:
+        """The one view that these choices give."""
+        return self._row(look(family, choices))
 
     def close(self) -> None:
         """Nothing is held."""
@@ -67,7 +72,7 @@ class Prepared:
 
 def prepare(chunk: Chunk, arch: str = ARCH) -> Prepared:
     """Look at the views of a chunk, and assemble those that are to be executed."""
-    views = [look(chunk.family, chunk.seed, number, arch) for number in chunk.numbers]
+    views = list(look_at(chunk, arch))
     rows = [view.row for view in views]
     entries = [
         (place, view.entry, view.expected)

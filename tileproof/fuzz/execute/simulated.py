@@ -12,6 +12,9 @@ from tileproof.fuzz.execute.expected import ocean
 from tileproof.fuzz.execute.tags import POISON
 from tileproof.simulate import Buffer, simulate
 
+STEPS = 20_000_000
+"""Instructions after which an entry is taken not to end."""
+
 HEADER = ".version 8.8\n.target sm_90a\n.address_size 64\n"
 """Of a module for a Hopper GPU; 256-bit accesses need a newer version and a newer GPU."""
 
@@ -32,9 +35,8 @@ class Simulated:
         table = entry.table.copy() if entry.table.size else np.zeros(8, np.uint8)
         arguments = [Buffer(a, OCEAN_ALIGN) for a in (self._ocean, dump.reshape(-1), table)]
         try:
-            simulate(
-                f"{HEADER}{entry.variables}{entry.text}\n", arguments, grid=entry.grid, block=entry.block
-            )
+            text = f"{HEADER}{entry.variables}{entry.text}\n"
+            simulate(text, arguments, grid=entry.grid, block=entry.block, limit=STEPS)
         except SimulationError as error:
             return Trapped(str(error))
         if not np.array_equal(self._ocean.view("u8"), ocean().view("u8")):
