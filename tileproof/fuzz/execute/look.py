@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from tileproof.errors import EmissionError
-from tileproof.fuzz.agreement import Comparison, compare
+from tileproof.errors import AssumptionError, EmissionError, LayoutError
+from tileproof.fuzz.agreement import compare
+from tileproof.fuzz.build import checked
 from tileproof.fuzz.execute.entry import Entry, Expected
 from tileproof.fuzz.execute.expected import expected
 from tileproof.fuzz.execute.harness import Fragment, entry
@@ -18,6 +19,7 @@ from tileproof.fuzz.families import generate
 from tileproof.fuzz.generate.choices import Choices
 from tileproof.fuzz.oracle.description import Call
 from tileproof.fuzz.rows import Chunk, Row, choices_of
+from tileproof.proofs.report import Report
 from tileproof.proofs.verdict import Verdict
 
 
@@ -62,44 +64,64 @@ class View:
         )
 
 
-def look_at(chunk: Chunk, arch: str | None = None) -> Iterator[View]:
-    """Every view of a chunk, in order."""
+def look_at(chunk: Chunk, arch: str | None = None, *, legal: bool = False) -> Iterator[View]:
+    """Every view of a chunk, in order; ``legal`` as for :func:`look`."""
     for number in chunk.numbers:
-        yield look(chunk.family, choices_of(chunk.seed, number), chunk.seed, number, arch)
+        choices = choices_of(chunk.seed, number, legal=legal)
+        yield look(chunk.family, choices, chunk.seed, number, arch, judged=not legal)
 
 
-def look(family: str, choices: Choices, seed: int = 0, number: int = 0, arch: str | None = None) -> View:
+def look(
+    family: str,
+    choices: Choices,
+    seed: int = 0,
+    number: int = 0,
+    arch: str | None = None,
+    *,
+    judged: bool = True,
+) -> View:
     """Generate, compare with brute force, and prepare what is proved and in order for execution.
 
-    With ``arch`` only what that target has is prepared. An exception that the library does not document is a
-    fault of the view.
+    With ``arch`` only what that target has is prepared. Where brute force does not judge, only its opinion of
+    where elements stand is heard, and hazards are no matter. An exception that the library does not document is
+    a fault of the view.
     """
     stages = Stages()
     with stages.timed("generate"):
         call = generate(family, choices)
     row = Row(family, seed, number, call.opcode, call.scope, "raised", milliseconds=stages.milliseconds)
     try:
-        with stages.timed("compare"):
-            comparison = compare(call)
-        row = replace(
-            row,
-            verdict=comparison.verdict,
-            refuted=tuple(sorted(comparison.refuted)),
-            hazards=tuple(sorted(comparison.hazards)),
-            undecided=tuple(sorted(comparison.undecided)),
-            faults=comparison.faults,
-        )
-        if comparison.verdict != Verdict.PROVED.value or comparison.faults or family not in executable():
+        if judged:
+            with stages.timed("compare"):
+                row, report = _compared(row, call)
+        else:
+            with stages.timed("check"):
+                report = checked(call, hazards="ignore")
+            row = replace(row, verdict=report.verdict.value)
+        if report is None or report.verdict is not Verdict.PROVED or row.faults or family not in executable():
             return View(row)
-        return _prepared(row, call, comparison, stages, arch)
+        return _prepared(row, call, report, stages, arch)
+    except (LayoutError, AssumptionError):
+        # What is compared never ends here.
+        return View(replace(row, verdict="refused"))
     except Exception as error:  # noqa: BLE001 - whatever it is, it belongs into the store
         return View(replace(row, faults=(*row.faults, f"raised {type(error).__name__}: {error}")))
 
 
-def _prepared(row: Row, call: Call, comparison: Comparison, stages: Stages, arch: str | None) -> View:
-    report = comparison.report
-    if report is None:
-        raise TypeError("a proof without a report")
+def _compared(row: Row, call: Call) -> tuple[Row, Report | None]:
+    comparison = compare(call)
+    told = replace(
+        row,
+        verdict=comparison.verdict,
+        refuted=tuple(sorted(comparison.refuted)),
+        hazards=tuple(sorted(comparison.hazards)),
+        undecided=tuple(sorted(comparison.undecided)),
+        faults=comparison.faults,
+    )
+    return told, comparison.report
+
+
+def _prepared(row: Row, call: Call, report: Report, stages: Stages, arch: str | None) -> View:
     lacking = None if arch is None else report.call.form.unsupported_reason(arch)
     if lacking is not None:
         return View(replace(row, result=f"not executed: {lacking}"))

@@ -70,9 +70,9 @@ class Prepared:
     batches: list[tuple[bytes, tuple[int, ...]]]
 
 
-def prepare(chunk: Chunk, arch: str = ARCH) -> Prepared:
+def prepare(chunk: Chunk, arch: str = ARCH, legal: bool = False) -> Prepared:
     """Look at the views of a chunk, and assemble those that are to be executed."""
-    views = list(look_at(chunk, arch))
+    views = list(look_at(chunk, arch, legal=legal))
     rows = [view.row for view in views]
     entries = [
         (place, view.entry, view.expected)
@@ -99,14 +99,15 @@ class DeviceRunner:
         *,
         opened: Callable[[], Device] | None = None,
         arch: str = ARCH,
+        legal: bool = False,
     ) -> None:
-        """``opened`` makes the device, by default CUDA's number ``device``.
+        """``opened`` makes the device, by default CUDA's number ``device``. ``legal`` as for ``look_at``.
 
         Raises :class:`~tileproof.errors.LaunchError` if there is none.
         """
         self._worker = DeviceWorker(opened or partial(CudaDevice, device))
         self._processes = processes
-        self._arch = arch
+        self._arch, self._legal = arch, legal
         self._pool = self._processes_started()
         # The device works while the next chunk is on its way.
         self._thread = ThreadPoolExecutor(1)
@@ -164,7 +165,7 @@ class DeviceRunner:
         return ProcessPoolExecutor(self._processes, get_context("spawn"))
 
     def _submitted(self, chunk: Chunk) -> Future[Prepared]:
-        return self._pool.submit(prepare, chunk, self._arch)
+        return self._pool.submit(prepare, chunk, self._arch, self._legal)
 
     def _executed(self, prepared: Prepared) -> list[Row]:
         rows = list(prepared.rows)
