@@ -257,5 +257,5 @@ def test_a_view_from_its_choices_is_the_view_of_its_number() -> None:
 def test_legal_choices_are_proved_and_executed_more_often_than_not(family: str) -> None:
     views = list(look_at(Chunk(family, 5, 0, 40), "sm_90a", legal=True))
     assert not [v.row.faults for v in views if v.row.faults]
-    assert sum(v.row.verdict == "proved" for v in views) >= 32
+    assert sum(v.row.verdict == "proved" for v in views) >= 28
     assert not any("compare" in v.row.milliseconds for v in views)

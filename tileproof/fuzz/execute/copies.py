@@ -41,15 +41,6 @@ class Copies:
         for first, group, kind in _groups(registers, width):
             self.lines.append(f"st.global{kind} [$own+{first}], {group};")
 
-    def poison_registers(self, registers: Sequence[str], width: int) -> None:
-        pattern = int.from_bytes(bytes([POISON]) * min(width, 8), "little")
-        bits = max(16, min(64, width * 8))
-        if width == 16:
-            self.lines.append(f"mov.b64 $q, {pattern:#x};")
-        held = "{$q, $q}" if width == 16 else f"{pattern:#x}"
-        for register in registers:
-            self.lines.append(f"mov.b{128 if width == 16 else bits} {register}, {held};")
-
     # The shared memory of the CTA.
 
     def fill_shared(self, array: str, size: int, ocean: int | None) -> None:
