@@ -64,11 +64,15 @@ class SimulateRunner:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A chunk that only has to be executed: its rows, and pickled batches with the places of their rows."""
+    """A chunk that only has to be executed: its rows, and pickled batches with the places of their rows.
+
+    ``refused`` are the places of the refused ones.
+    """
 
     chunk: Chunk
     rows: list[Row]
     batches: list[tuple[bytes, tuple[int, ...]]]
+    refused: frozenset[int] = frozenset()
 
 
 def prepare(chunk: Chunk, arch: str = ARCH, legal: bool = False) -> Prepared:
@@ -81,13 +85,18 @@ def prepare(chunk: Chunk, arch: str = ARCH, legal: bool = False) -> Prepared:
         if view.entry is not None and view.expected is not None
     ]
     start = time.perf_counter()
-    made, refused = batches(entries, arch)
+    # Refused views may trap, so they come in batches of their own.
+    apart = frozenset(place for place, view in enumerate(views) if view.refused)
+    made, refused = batches([e for e in entries if e[0] not in apart], arch)
+    more, also_refused = batches([e for e in entries if e[0] in apart], arch)
+    made, refused = [*made, *more], refused | also_refused
     each = 1e3 * (time.perf_counter() - start) / max(1, len(entries))
     for place, _, _ in entries:
         rows[place] = replace(rows[place], milliseconds={**rows[place].milliseconds, "assemble": each})
     for place, reason in refused.items():
         rows[place] = replace(rows[place], faults=(*rows[place].faults, f"not assembled: {reason}"))
-    return Prepared(chunk, rows, [(pickle.dumps(b, pickle.HIGHEST_PROTOCOL), b.numbers) for b in made])
+    pickled = [(pickle.dumps(b, pickle.HIGHEST_PROTOCOL), b.numbers) for b in made]
+    return Prepared(chunk, rows, pickled, apart)
 
 
 def _seldom_collected() -> None:
@@ -181,5 +190,6 @@ class DeviceRunner:
             results = self._worker.run(batch, len(places))
             each = 1e3 * (time.perf_counter() - start) / len(places)
             for place, result in zip(places, results, strict=True):
-                rows[place] = View(rows[place]).executed(result, self._worker.name, each)
+                view = View(rows[place], refused=place in prepared.refused)
+                rows[place] = view.executed(result, self._worker.name, each)
         return rows
