@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tileproof.fuzz.execute.moves import Mask
 from tileproof.fuzz.execute.tags import POISON
 
 _WORDS = "{$a0, $a1, $a2, $a3}"
@@ -41,12 +42,23 @@ class Copies:
         for first, group, kind in _groups(registers, width):
             self.lines.append(f"st.global{kind} [$own+{first}], {group};")
 
-    def poison_registers(self, registers: Sequence[str], width: int) -> None:
+    def mask_registers(self, registers: Sequence[str], width: int, mask: Mask) -> None:
+        kind = f"b{max(16, width * 8)}"
+        for register in registers:
+            self.lines.append(f"and.{kind} {register}, {register}, {mask.keep:#x};")
+            if mask.put:
+                self.lines.append(f"or.{kind} {register}, {register}, {mask.put:#x};")
+
+    def poison_registers(self, registers: Sequence[str], width: int, *, exact: bool) -> None:
         pattern = int.from_bytes(bytes([POISON]) * min(width, 8), "little")
         bits = max(16, min(64, width * 8))
         if width == 16:
             self.lines.append(f"mov.b64 $q, {pattern:#x};")
         held = "{$q, $q}" if width == 16 else f"{pattern:#x}"
+        if exact and width == 1:
+            # A mov takes no bytes (PTX ISA 9.7.9.3).
+            self.lines += [f"cvt.u8.u16 {register}, {pattern:#x};" for register in registers]
+            return
         for register in registers:
             self.lines.append(f"mov.b{128 if width == 16 else bits} {register}, {held};")
 
