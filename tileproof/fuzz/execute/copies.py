@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tileproof.fuzz.execute.moves import Mask
 from tileproof.fuzz.execute.tags import POISON
 
 _WORDS = "{$a0, $a1, $a2, $a3}"
@@ -40,6 +41,13 @@ class Copies:
     def from_registers(self, registers: Sequence[str], width: int) -> None:
         for first, group, kind in _groups(registers, width):
             self.lines.append(f"st.global{kind} [$own+{first}], {group};")
+
+    def mask_registers(self, registers: Sequence[str], width: int, mask: Mask) -> None:
+        kind = f"b{max(16, width * 8)}"
+        for register in registers:
+            self.lines.append(f"and.{kind} {register}, {register}, {mask.keep:#x};")
+            if mask.put:
+                self.lines.append(f"or.{kind} {register}, {register}, {mask.put:#x};")
 
     # The shared memory of the CTA.
 

@@ -29,13 +29,15 @@ if TYPE_CHECKING:
 class Fragment:
     """The emitted code of a proven call: its text, the registers that it reads, and the slots that it names.
 
-    ``scalars`` are the registers of typed scalars and their bits, by the names of the scalars.
+    ``scalars`` are the registers of typed scalars and their bits, by the names of the scalars; ``exact`` are the
+    storages whose registers must not be wider than their elements.
     """
 
     text: str
     inputs: dict[Leaf, Register]
     slots: dict[str, dict[int, None]]
     scalars: dict[str, tuple[str, int]]
+    exact: frozenset[str]
 
     @classmethod
     def of(cls, report: Report) -> Fragment:
@@ -49,6 +51,7 @@ class Fragment:
             registers,
             _slots(planned),
             {n: (r.name, r.bits) for n, (r, _) in typed_scalars(planned).items()},
+            frozenset(o.storage.name for o in planned.issues[0] if isinstance(o, Slots) and o.exact),
         )
 
 
@@ -136,7 +139,7 @@ class _Harness:
         for part in self.frame.parts:
             if part.space == REGISTERS:
                 if part.numbers:
-                    kind = register_type(part.width * 8, exact=False)
+                    kind = register_type(part.width * 8, self._exact(part))
                     lines.append(f".reg .{kind} {', '.join(_registers(part))};")
             elif part.space in ("shared", "local"):
                 lines.append(f".{part.space} .align {_alignment(part)} .b8 {self._array(part)}[{part.size}];")
@@ -191,6 +194,9 @@ class _Harness:
                 f"add.{kind} {register.name}, {register.name}, {part.at};",
             ]
 
+    def _exact(self, part: Part) -> bool:
+        return part.storage in self.fragment.exact
+
     def _array(self, part: Part) -> str:
         return f"{self.name}_{part.storage}"
 
@@ -200,6 +206,8 @@ class _Harness:
             if part.read:
                 self.copies.own("$ocean", part.ocean, part.size)
                 self.copies.into_registers(_registers(part), part.width)
+                if part.mask is not None:
+                    self.copies.mask_registers(_registers(part), part.width, part.mask)
             else:
                 # Poison, which is what the dump holds so far.
                 self.copies.own("$dump", part.dump, part.size)

@@ -77,6 +77,8 @@ def _integer_to_integer(code: Decoder, target: ScalarType, source: ScalarType) -
 def _integer_to_float(code: Decoder, target: ScalarType, source: ScalarType) -> Execute:
     rounding = code.need("rn", "rz", "rm", "rp")
     saturates = code.flag("sat")
+    if target == F32:
+        code.flag("ftz")  # no integer becomes subnormal
     code.finish(operands=2)
     if target == F64 and source.bits == 64 and rounding != "rn":
         code.fail(f"{code.opcode}: the simulator rounds to .f64 by .rn only")
