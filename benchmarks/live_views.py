@@ -94,13 +94,18 @@ def main() -> int:
     parser.add_argument("--device", type=int, default=0)
     parser.add_argument("--backend", choices=["gpu", "simulate"], default="gpu")
     parser.add_argument("--out", type=Path, default=None, help="folder for live_views.json")
+    parser.add_argument(
+        "--legal",
+        action="store_true",
+        help="break nothing on purpose, and ask brute force only what comes out",
+    )
     options = parser.parse_args()
     families = list(executable()) if options.family == "all" else [options.family]
     try:
         runner: Runner = (
             SimulateRunner()
             if options.backend == "simulate"
-            else DeviceRunner(options.processes, options.device)
+            else DeviceRunner(options.processes, options.device, legal=options.legal)
         )
     except LaunchError as error:
         print(f"{error}\n--backend simulate needs no GPU", file=sys.stderr)
@@ -135,6 +140,7 @@ def main() -> int:
         "seed": options.seed,
         "first": options.first,
         "chunk": options.chunk,
+        "legal": options.legal,
         "restarts": runner.restarts if isinstance(runner, DeviceRunner) else 0,
         **totals.summary(end - start),
         "after_start": settled.summary(end - warm) if settled.views else None,

@@ -257,3 +257,11 @@ def test_a_view_from_its_choices_is_the_view_of_its_number() -> None:
     for row in rows:
         again = runner.again("ld", choices_of(2, row.number))
         assert replace(again, seed=2, number=row.number, milliseconds={}) == replace(row, milliseconds={})
+
+
+@pytest.mark.parametrize("family", executable())
+def test_legal_choices_are_proved_and_executed_more_often_than_not(family: str) -> None:
+    views = list(look_at(Chunk(family, 5, 0, 40), "sm_90a", legal=True))
+    assert not [v.row.faults for v in views if v.row.faults]
+    assert sum(v.row.verdict == "proved" for v in views) >= 28
+    assert not any("compare" in v.row.milliseconds for v in views)

@@ -75,8 +75,10 @@ class Batch:
 
 
 def module_text(entries: Sequence[Entry], arch: str) -> str:
-    """One PTX module of all entries."""
-    return HEADER.format(arch=arch) + "\n".join(f"{e.variables}{e.text}" for e in entries) + "\n"
+    """One PTX module of all entries; raw instructions over tables of addresses share a text."""
+    return (
+        HEADER.format(arch=arch) + "\n".join(dict.fromkeys(f"{e.variables}{e.text}" for e in entries)) + "\n"
+    )
 
 
 def batches(entries: Sequence[tuple[int, Entry, Expected]], arch: str) -> tuple[list[Batch], dict[int, str]]:

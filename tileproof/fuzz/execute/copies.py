@@ -49,19 +49,6 @@ class Copies:
             if mask.put:
                 self.lines.append(f"or.{kind} {register}, {register}, {mask.put:#x};")
 
-    def poison_registers(self, registers: Sequence[str], width: int, *, exact: bool) -> None:
-        pattern = int.from_bytes(bytes([POISON]) * min(width, 8), "little")
-        bits = max(16, min(64, width * 8))
-        if width == 16:
-            self.lines.append(f"mov.b64 $q, {pattern:#x};")
-        held = "{$q, $q}" if width == 16 else f"{pattern:#x}"
-        if exact and width == 1:
-            # A mov takes no bytes (PTX ISA 9.7.9.3).
-            self.lines += [f"cvt.u8.u16 {register}, {pattern:#x};" for register in registers]
-            return
-        for register in registers:
-            self.lines.append(f"mov.b{128 if width == 16 else bits} {register}, {held};")
-
     # The shared memory of the CTA.
 
     def fill_shared(self, array: str, size: int, ocean: int | None) -> None:

@@ -90,7 +90,6 @@ class _Harness:
         self.spaces = {p.space for p in frame.parts}
 
     def text(self) -> str:
-        self._thread()
         for part in self.frame.parts:
             self._prepare(part)
         if "shared" in self.spaces:
@@ -119,6 +118,7 @@ class _Harness:
                 f".visible .entry {self.name}({parameters}) .reqntid {x}, {y}, {z}",
                 "{",
                 *self._declarations(),
+                *self._thread(),
                 *self.lines,
                 "ret;",
                 "}",
@@ -145,24 +145,26 @@ class _Harness:
                 lines.append(f".{part.space} .align {_alignment(part)} .b8 {self._array(part)}[{part.size}];")
         return lines
 
-    def _thread(self) -> None:
-        """The number of the thread, and the parts of dump and table that are this CTA's."""
+    def _thread(self) -> list[str]:
+        """The number of the thread, and the parts of dump and table that are this CTA's, where they are used."""
         x, y, _ = (*self.call.block, 1, 1)[:3]
-        lines = self.lines
-        lines.append("mov.u32 $t, %tid.x;")
+        used = "\n".join(self.lines)
+        lines = ["mov.u32 $t, %tid.x;"]
         for axis, weight in (("y", x), ("z", x * y)):
             if len(self.call.block) > "xyz".index(axis):
                 lines += [f"mov.u32 $i, %tid.{axis};", f"mad.lo.u32 $t, $i, {weight}, $t;"]
-        lines.append("mov.u32 $c, %ctaid.x;")
         for base in ("ocean", "dump", "table"):
-            lines.append(f"ld.param.u64 ${base}, [{self.name}_{base}];")
-        rows = self.frame.table.shape[1]
-        lines.append(f"mad.wide.u32 $dump, $c, {self.frame.dump_bytes}, $dump;")
-        if rows:
-            lines += [
-                f"mad.wide.u32 $table, $c, {rows * self.call.threads * 8}, $table;",
-                "mad.wide.u32 $table, $t, 8, $table;",
-            ]
+            if f"${base}" in used:
+                lines.append(f"ld.param.u64 ${base}, [{self.name}_{base}];")
+        if self.frame.points.grid > 1:
+            lines.append("mov.u32 $c, %ctaid.x;")
+            lines.append(f"mad.wide.u32 $dump, $c, {self.frame.dump_bytes}, $dump;")
+        if "$table" in used:
+            if self.frame.points.grid > 1:
+                rows = self.frame.table.shape[1]
+                lines.append(f"mad.wide.u32 $table, $c, {rows * self.call.threads * 8}, $table;")
+            lines.append("mad.wide.u32 $table, $t, 8, $table;")
+        return lines
 
     def _row(self, number: int) -> int:
         return number * self.call.threads * 8
@@ -207,7 +209,9 @@ class _Harness:
                 if part.mask is not None:
                     self.copies.mask_registers(_registers(part), part.width, part.mask)
             else:
-                self.copies.poison_registers(_registers(part), part.width, exact=self._exact(part))
+                # Poison, which is what the dump holds so far.
+                self.copies.own("$dump", part.dump, part.size)
+                self.copies.into_registers(_registers(part), part.width)
         elif part.space == "const":
             words = ",".join(map(str, region(part.size).view("u4").tolist()))
             of = f"{self._array(part)}[{part.size // 4}]"

@@ -237,7 +237,7 @@ CHANGES: tuple[Change, ...] = (
 def spoil(draft: RegistersDraft, *more: Change) -> None:
     """Sometimes a change or two, of those that all calls on registers have and ``more``."""
     c = draft.choices
-    if c.chance(48):
+    if c.spoil(48):
         for _ in range(c.among(1, 1, 2)):
             draft.look_at(c.among(*draft.tensors))
             c.among(*CHANGES, *more)(draft)

@@ -35,7 +35,7 @@ def between_memory_and_registers(draft: CallDraft, inner: list[tuple[str, int]])
             ("<", draft.symbol(0, 3, uniform="thread"), 2),
         )  # fmt: skip
     relate(draft)
-    if choices.chance(55):
+    if choices.spoil(55):
         for _ in range(choices.among(1, 1, 2)):
             choices.among(*CHANGES)(draft)
     late(draft)

@@ -130,7 +130,7 @@ def _float_to_float(code: Decoder, target: ScalarType, source: ScalarType) -> Ex
     ftz = F32 in (source, target) and code.flag("ftz")
     saturates, relu, finite = code.flag("sat"), code.flag("relu"), code.flag("satfinite")
     code.finish(operands=2)
-    if (target, source) == (F32, BF16) and not saturates:
+    if (target, source) == (F32, BF16) and not saturates and not ftz:
         return lambda issue: issue.write(0, B32, issue.read(1, U16).astype(np.uint32) << 16)
 
     def execute(issue: Issue) -> None:
