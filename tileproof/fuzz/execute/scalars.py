@@ -9,6 +9,7 @@ from zlib import crc32
 
 import numpy as np
 
+from tileproof.fuzz.execute.masks import mask
 from tileproof.fuzz.execute.points import Points
 from tileproof.fuzz.execute.tags import words
 from tileproof.fuzz.generate.spellings import bits_of
@@ -19,7 +20,7 @@ _FORMATS = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q")}
 
 
 def pattern(name: str, bits: int) -> int:
-    """The bits of a typed scalar: tags of its name."""
+    """Tags of a name."""
     first = crc32(name.encode()) % (1 << 20)
     low, high = (int(words(first + n)) for n in (0, 1))
     return (high << 32 | low) & (1 << bits) - 1
@@ -33,10 +34,16 @@ def encoded(number: float, type_: str) -> int:
     return int(struct.unpack(read, struct.pack(made, number))[0])
 
 
+def scalar_bits(name: str, type_: str) -> int:
+    """The bits of a typed scalar of a PTX type, which is an ordinary number if it is a float."""
+    bits, ordinary = pattern(name, bits_of(type_)), mask(type_, "small")
+    return bits if ordinary is None else bits & ordinary.keep | ordinary.put
+
+
 def held(given: Iterable[tuple[str, Operand | Scalar]]) -> dict[str, int]:
     """The bits of the typed scalars among operands, which come with their PTX types; by name."""
     return {
-        str(one.value): pattern(one.value, bits_of(type_))
+        str(one.value): scalar_bits(one.value, type_)
         for type_, one in given
         if isinstance(one, Scalar) and one.kind == "variable"
     }
