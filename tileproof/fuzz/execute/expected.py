@@ -59,11 +59,13 @@ def _move(frame: Frame, move: Move, dump: Bytes, told: Any, before: Any, near: l
     read = [_source(frame, one, cta) if isinstance(one, Units) else one.bits for one in move.sources]
     where = np.asarray(move.where)
     full = np.broadcast_shapes(ends.shape, where.shape, *(np.shape(s) for s in read))
-    chosen = np.broadcast_to(where, full)
-    at = np.broadcast_to(ends, full)[chosen]
+    at = _chosen(ends, where, full)
     if not at.size:
         return told
-    found = [np.broadcast_to(s, full)[chosen] for s in read]
+    # What no CTA has a value of its own for is computed once.
+    inner = np.broadcast_shapes(where.shape, *(np.shape(s) for s in read))
+    once = move.compute is not None and inner[0] == 1
+    found = [_chosen(s, where, (1, *full[1:]) if once else full) for s in read]
     unit = min(move.target.width, 8)
     held = [
         _read(frame, s, one, dump) if isinstance(one, Units) else s
@@ -73,6 +75,7 @@ def _move(frame: Frame, move: Move, dump: Bytes, told: Any, before: Any, near: l
         values: Any = np.uint8(0)
     else:
         values = held[0] if move.compute is None else move.compute(*held)
+        values = np.tile(values, full[0]) if once else values
     if move.target.width == 16:
         at = at[:, None] + np.array([0, 8])
     flat = at.ravel() // unit
@@ -93,6 +96,12 @@ def _move(frame: Frame, move: Move, dump: Bytes, told: Any, before: Any, near: l
         told = told.copy()
         told.reshape(-1, unit)[twice] = False
     return told
+
+
+def _chosen(values: Any, where: Any, shape: tuple[int, ...]) -> Any:
+    """The values of a shape at the points where something happens, in order."""
+    spread = np.broadcast_to(values, shape)
+    return spread.ravel() if where.all() else spread[np.broadcast_to(where, shape)]
 
 
 def _bytes(frame: Frame, part: Part, units: Units, first: int) -> Any:

@@ -128,7 +128,7 @@ class _Harness:
     def _declarations(self) -> list[str]:
         lines = [
             ".reg .b32 $t, $c, $i, $j, $n, $s, $a<4>;",
-            ".reg .b64 $ocean, $dump, $table, $own, $q;",
+            ".reg .b64 $ocean, $dump, $table, $own, $left, $q;",
             ".reg .pred $p;",
         ]
         lines += [f".reg .b{register.bits} {register.name};" for register in self.fragment.inputs.values()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 from tileproof.fuzz.generate import mutate
@@ -69,7 +68,7 @@ class RegistersDraft(CallDraft):
         for target in self.tensors[:1]:
             if _kind(target) != (wanted.bits, wanted.dtype, wanted.inner) or not c.chance(30):
                 continue
-            made = deepcopy(target)
+            made = target.copied()
             for dim in made.dims:
                 if _has_room(dim) and c.chance(50):
                     dim.start = c.below(2)
@@ -215,7 +214,7 @@ def _shifted(draft: RegistersDraft) -> None:
     dim = target.dims[step]
     dim.size = int(str(dim.size)) + 1
     dim.factors = [replace(dim.factors[0], extent=dim.size)]
-    source = draft.given[position] = deepcopy(target)
+    source = draft.given[position] = target.copied()
     moved = c.among(target, source).dims[step]
     moved.start = ("+", moved.start, 1)
 
