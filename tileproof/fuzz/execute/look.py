@@ -91,13 +91,14 @@ def look(family: str, choices: Choices, seed: int = 0, number: int = 0, arch: st
         )
         if comparison.verdict != Verdict.PROVED.value or comparison.faults or family not in executable():
             return View(row)
-        return _prepared(row, call, comparison, stages, arch)
+        return prepared(row, call, comparison, arch)
     except Exception as error:  # noqa: BLE001 - whatever it is, it belongs into the store
         return View(replace(row, faults=(*row.faults, f"raised {type(error).__name__}: {error}")))
 
 
-def _prepared(row: Row, call: Call, comparison: Comparison, stages: Stages, arch: str | None) -> View:
-    report = comparison.report
+def prepared(row: Row, call: Call, comparison: Comparison, arch: str | None = None) -> View:
+    """A view that is said to be proved, with its code and what has to come out; times go into the row."""
+    report, stages = comparison.report, Stages(dict(row.milliseconds))
     if report is None:
         raise TypeError("a proof without a report")
     lacking = None if arch is None else report.call.form.unsupported_reason(arch)
@@ -111,8 +112,8 @@ def _prepared(row: Row, call: Call, comparison: Comparison, stages: Stages, arch
         with stages.timed("expect"):
             wanted = expected(frame)
     except EmissionError as error:
-        return View(replace(row, result=f"not emitted: {error}"))
+        return View(replace(row, milliseconds=stages.milliseconds, result=f"not emitted: {error}"))
     except UnexecutedError as reason:
-        return View(replace(row, result=f"not executed: {reason}"))
+        return View(replace(row, milliseconds=stages.milliseconds, result=f"not executed: {reason}"))
     undefined = executed_family(call).exclusive and not wanted.told.all()
-    return View(row, made, wanted, undefined)
+    return View(replace(row, milliseconds=stages.milliseconds), made, wanted, undefined)

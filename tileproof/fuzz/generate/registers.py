@@ -6,7 +6,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
-from tileproof.fuzz.generate import mutate
+from tileproof.fuzz.generate import mutate, near
 from tileproof.fuzz.generate.drafts import CallDraft, Dim, OperandDraft
 from tileproof.fuzz.generate.tensors import Slabs, launch_of, outer_of, registers_of, relate
 from tileproof.fuzz.oracle.description import Backing, Factor, Operand, Scalar
@@ -241,3 +241,5 @@ def spoil(draft: RegistersDraft, *more: Change) -> None:
         for _ in range(c.among(1, 1, 2)):
             draft.look_at(c.among(*draft.tensors))
             c.among(*CHANGES, *more)(draft)
+    draft.look_at(c.among(*draft.tensors))
+    near.nearly(draft, near.OF_REGISTERS)
