@@ -92,13 +92,19 @@ def _scaled(stride: Term, by: int) -> Term:
 
 
 def in_bytes(draft: CallDraft, operand: OperandDraft) -> bool:
-    """Declare an operand in bytes. Returns whether its last dimension is one of bytes now."""
+    """Declare an operand in bytes: its words, or its matrices where the words are other lanes'. Returns whether it is
+    one of bytes now.
+    """
     ratio, word = operand.bits // 8, operand.dims[-1]
     plain = operand.view_bits in (None, operand.bits) and operand.swizzle is None and operand.backing is None
-    last_placed = operand.placed is None or operand.placed[-1] == len(operand.dims) - 1
-    if not plain or not last_placed or not _whole(operand, word) or word.hidden or not word.on_storage:
+    placed = operand.placed
+    if not word.on_storage and placed is None:
+        word = next((d for d in operand.dims if d.role == "matrix"), word)
+        placed = [*(n for n, d in enumerate(operand.dims) if d is not word), operand.dims.index(word)]
+    is_last = placed is None or operand.dims[placed[-1]] is word
+    if not plain or not is_last or not _whole(operand, word) or word.hidden or not word.on_storage:
         return operand.bits == 8
-    operand.view_bits, operand.bits = operand.view_bits or draft.bits, 8
+    operand.view_bits, operand.bits, operand.placed = operand.view_bits or draft.bits, 8, placed
     for dim in operand.dims:
         dim.factors = [
             f if f.axis != "m" else replace(f, stride=_scaled(f.stride, ratio)) for f in dim.factors
@@ -158,14 +164,15 @@ def _last_lane_of_registers(draft: CallDraft) -> None:
 
 
 def torn_by_a_byte(draft: CallDraft, operand: OperandDraft) -> None:
-    """The second half of each element stands a byte too far away: always, or only as the last lane sees it."""
-    c = draft.choices
-    if operand.bits == 8 or not in_bytes(draft, operand) or operand.dims[-1].factors[-1].extent == 1:
+    """The second half of each element stands a byte too far away: for one value of a symbol, or as only the last lane
+    sees it.
+    """
+    if operand.bits == 8 or not in_bytes(draft, operand):
         return
-    parts = operand.dims[-1].factors
-    ratio = int(str(parts[-1].extent))
-    if c.chance(50):
-        parts[-1:] = [Factor(2, ratio // 2 + 1), *([Factor(ratio // 2, 1)] if ratio > 2 else [])]
+    if draft.choices.chance(50):
+        word = operand.dims[operand.placed[-1] if operand.placed else -1]
+        parts, half = word.factors, (operand.view_bits or 8) // 16
+        parts[-1:] = [Factor(2, draft.symbol(half, half + 1)), *([Factor(half, 1)] if half > 1 else [])]
         return
     _swap_far_away(draft, operand, Dim("odd", 1, [], 2, ("//", "lane", 31), hidden=True))
 
@@ -289,8 +296,8 @@ def last_thread(draft: CallDraft) -> Term:
 
 OF_MEMORY: tuple[Change, ...] = (
     _last_in_memory, _last_in_memory, _last_in_memory, _last_word_in_bytes, _last_lane, _last_lane,
-    _shared_by_the_last, _short_dimension, _short_storage, _brink, _brink, _torn_in_memory, _torn_in_memory, _last_swapped,
-    _last_swapped,
+    _shared_by_the_last, _short_dimension, _short_storage, _brink, _brink, _torn_in_memory, _torn_in_memory,
+    _last_swapped, _last_swapped,
 )  # fmt: skip
 OF_REGISTERS: tuple[Change, ...] = (
     _last_in_registers, _last_in_registers, _last_owner, _last_lane_of_registers, _torn_in_registers,
