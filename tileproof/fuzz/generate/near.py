@@ -158,9 +158,15 @@ def _last_lane_of_registers(draft: CallDraft) -> None:
     if dims:
         dim = c.among(*dims)
         step, unit, size = int(str(dim.factors[0].stride)), _steps(registers, dim), int(str(dim.size))
-        dim.factors, dim.size = [Factor(2, c.among(step, 1, step + 1)), *dim.factors], 2 * size
+        natural, kind = step * int(str(dim.factors[0].extent)), c.below(5)
+        if kind < 4:
+            # Otherwise there is no such register.
+            away = c.among(step, 1, natural + 1, natural)
+            dim.factors, dim.size = [Factor(2, away), *dim.factors], 2 * size
         lane: Term = ("*", ("//", "lane", 31), unit)
         dim.start = lane if dim.start == 0 else ("+", dim.start, lane)
+        if kind == 3:
+            short_storage(draft, registers)
 
 
 def torn_by_a_byte(draft: CallDraft, operand: OperandDraft) -> None:
@@ -300,7 +306,7 @@ OF_MEMORY: tuple[Change, ...] = (
     _last_swapped, _last_swapped,
 )  # fmt: skip
 OF_REGISTERS: tuple[Change, ...] = (
-    _last_in_registers, _last_in_registers, _last_owner, _last_lane_of_registers, _torn_in_registers,
-    _short_dimension, _short_storage,
+    _last_in_registers, _last_in_registers, _last_owner, _last_lane_of_registers, _last_lane_of_registers,
+    _torn_in_registers, _short_dimension, _short_storage,
 )  # fmt: skip
 OF_ACCESS: tuple[Change, ...] = (*OF_MEMORY, *OF_REGISTERS[:-2])
