@@ -115,7 +115,7 @@ def _look_again(one: Hunted, call: Call, right: Comparison, seed: int, number: i
 
 def _execute(call: Call, comparison: Comparison, seed: int, number: int) -> str:
     """What the simulator makes of code that the right contract would not have let through."""
-    row = Row(call.family, seed, number, call.opcode, call.scope, comparison.verdict)
+    row = Row(call.family, seed, number, call.form, call.scope, comparison.verdict)
     try:
         if comparison.report is None:
             return "not executed"

@@ -98,7 +98,7 @@ def look(
     stages = Stages()
     with stages.timed("generate"):
         call = generate(family, choices)
-    row = Row(family, seed, number, call.opcode, call.scope, "raised", milliseconds=stages.milliseconds)
+    row = Row(family, seed, number, call.form, call.scope, "raised", milliseconds=stages.milliseconds)
     try:
         if judged:
             with stages.timed("compare"):
