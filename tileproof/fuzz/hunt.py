@@ -15,7 +15,7 @@ from tileproof.fuzz.execute.expected import difference
 from tileproof.fuzz.execute.look import prepared
 from tileproof.fuzz.execute.moves import executable
 from tileproof.fuzz.execute.simulated import Simulated
-from tileproof.fuzz.families import generate
+from tileproof.fuzz.families import generate, judge
 from tileproof.fuzz.mutants import CHANGES, Mutant, UnaskedError, applied
 from tileproof.fuzz.oracle.description import Call
 from tileproof.fuzz.rows import Row, choices_of
@@ -58,7 +58,9 @@ class Hunted:
 
 @dataclass
 class Hunt:
-    """``views`` of an instruction's campaign with all its mutants. ``faults`` are those of the right contract."""
+    """``views`` of an instruction's campaign with all its mutants. ``faults`` are those of the right contract, on
+    views that are not legal.
+    """
 
     mnemonic: str
     views: int
@@ -85,7 +87,10 @@ def hunt(mnemonic: str, seed: int, views: int, demands: frozenset[str] | None = 
             break
         found.views = number + 1
         call = generate(mnemonic, choices_of(seed, number))
-        right = compare(call)
+        outcome = judge(call)
+        if not outcome.failing and not outcome.hazards:
+            continue  # Nobody refutes a legal view.
+        right = compare(call, outcome)
         found.faults += [f"{mnemonic} {number}: {fault}" for fault in right.faults]
         for name in right.refuted | right.hazards:
             for one in known.get(name, ()):
@@ -99,7 +104,7 @@ def _look_again(one: Hunted, call: Call, right: Comparison, seed: int, number: i
         return
     with applied(one.mutant) as altered:
         try:
-            comparison = compare(call)
+            comparison = compare(call, right.outcome)
         except UnaskedError as error:
             comparison = Comparison("unasked", right.outcome, faults=(str(error),))
         except Exception as error:  # noqa: BLE001 - whatever a changed contract runs into gives it away

@@ -38,13 +38,13 @@ def _steps(operand: OperandDraft, dim: Dim) -> int:
     return ratio if ratio > 1 and dim.size == dim.extent * ratio else 1
 
 
-def _whole(operand: OperandDraft, dim: Dim) -> bool:
-    """Whether a dimension of known strides is taken from its start to its end."""
+def _whole(operand: OperandDraft, dim: Dim, least: int = 2) -> bool:
+    """Whether a dimension of known strides and ``least`` places or more is taken from its start to its end."""
     plain = bool(dim.factors) and all(
         isinstance(f.extent, int) and isinstance(f.stride, int) for f in dim.factors
     )
     taken = dim.hidden or (dim.start == 0 and dim.step == 1 and dim.size == dim.extent * _steps(operand, dim))
-    return plain and taken and isinstance(dim.size, int) and dim.size > 1
+    return plain and taken and isinstance(dim.size, int) and dim.size >= least
 
 
 def last(draft: CallDraft, operand: OperandDraft, axis: str | None = None) -> None:
@@ -102,7 +102,7 @@ def in_bytes(draft: CallDraft, operand: OperandDraft) -> bool:
         word = next((d for d in operand.dims if d.role == "matrix"), word)
         placed = [*(n for n, d in enumerate(operand.dims) if d is not word), operand.dims.index(word)]
     is_last = placed is None or operand.dims[placed[-1]] is word
-    if not plain or not is_last or not _whole(operand, word) or word.hidden or not word.on_storage:
+    if not plain or not is_last or not _whole(operand, word, 1) or word.hidden or not word.on_storage:
         return operand.bits == 8
     operand.view_bits, operand.bits, operand.placed = operand.view_bits or draft.bits, 8, placed
     for dim in operand.dims:
