@@ -385,6 +385,16 @@ def test_two_lanes_are_told() -> None:
     )
 
 
+def test_lanes_that_a_block_lacks_see_no_region() -> None:
+    groups = registers((2, 1, 8, 4), (1 @ warpid, 1, *OWNERS))
+    rows = ROWS[laneid // 31 : laneid // 31 + 16, :].view(2, 1, 8, 4)
+    for block, demand in ((48, "converged"), (64, "uniform")):
+        report = tp.check(X1, groups, rows, scope="cta", block=block, active=warpid == 1)
+        refuted = [f.obligation.id for f in report.findings if f.verdict is REFUTED]
+        assert f"ldmatrix.{demand}" in refuted
+        assert ("ldmatrix.uniform" in refuted) == (block == 64)
+
+
 def test_the_reference_example() -> None:
     report = check(X2, interleaved(), hazards="error")
     assert report.verdict is PROVED

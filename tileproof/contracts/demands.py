@@ -348,6 +348,8 @@ def warp_uniform(call: Call, operand: Operand, atom: Sequence[Index], section: s
         conjunction(
             (
                 one.lane < two.lane,
+                launch.exists(one),
+                launch.exists(two),
                 launch.seen_by(one, stated),
                 launch.seen_by(two, substitute(stated, renamed)),
             )

@@ -39,9 +39,9 @@ class Comparison:
     report: tp.Report | None = field(default=None, compare=False, repr=False)
 
 
-def compare(call: Call) -> Comparison:
-    """What the library says, what brute force says, and where they differ."""
-    outcome = judge(call)
+def compare(call: Call, outcome: Outcome | None = None) -> Comparison:
+    """What the library says, what brute force says, and where they differ; ``outcome`` is the latter if it is known."""
+    outcome = judge(call) if outcome is None else outcome
     wide = any(torn(call, o).any() for o in call.operands) if outcome.unbuildable is None else False
     try:
         report = checked(call)

@@ -1,7 +1,7 @@
 """Contracts with one demand removed or weakened: what a campaign has to find.
 
-    with applied(Mutant("ld_st", "aligned", "weakened")):
-        ...                                     # ld and st ask for half the alignment
+    with applied(Mutant("ld", "aligned", "weakened")):
+        ...                                     # ld asks for half the alignment
 
 A campaign that does not tell a mutant from the contract says nothing about the demand that was changed.
 """
@@ -17,7 +17,6 @@ from unittest.mock import patch
 from tileproof.contracts import families
 from tileproof.contracts.call import Call, UnfitError
 from tileproof.contracts.demands import whole_elements
-from tileproof.contracts.families import Family
 from tileproof.contracts.obligation import Obligation
 from tileproof.layouts.index import (
     Relation,
@@ -32,22 +31,32 @@ from tileproof.layouts.index import (
 from tileproof.layouts.traverse import leaves
 from tileproof.proofs import check
 
-Change = Literal["removed", "weakened", "shortened"]
+Change = Literal["removed", "weakened", "last element", "last repeat", "last thread"]
 
 CHANGES: tuple[Change, ...] = get_args(Change)
+
+_COORDINATES = {
+    "last element": ("element",), "last repeat": ("repeat",), "last thread": ("group", "thread"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """The contract of a page with one demand changed.
+    """The contract of an instruction with one demand changed.
 
-    ``removed``: nobody asks for it. ``weakened``: half the divisor, or one more or less in each comparison.
-    ``shortened``: it is not asked for at the last value of one of its coordinates.
+    ``removed``: nobody asks for it. ``weakened``: half the divisor, or one more or less in each comparison, in the
+    least unit that can occur. Otherwise it is not asked for at the last value of a coordinate: the first element,
+    repeat or thread coordinate that it speaks of; of a pair that is to differ, the later one's.
     """
 
-    page: str
+    mnemonic: str
     demand: str
     change: Change
+
+    @property
+    def id(self) -> str:
+        """The obligation's."""
+        return f"{self.mnemonic}.{self.demand}"
 
 
 class UnaskedError(Exception):
@@ -58,42 +67,40 @@ def changed(obligation: Obligation, change: Change) -> Obligation | None:
     """The obligation after a change; nothing where it is gone. The same object says that the change is none."""
     if change == "removed":
         return None
-    claim = weaker(obligation.claim) if change == "weakened" else shorter(obligation.claim)
+    if change == "weakened":
+        # Where the parts of an element stand is told in bits, and they are bytes.
+        claim = weaker(obligation.claim, 8 if obligation.id.endswith(".whole-element") else 1)
+    else:
+        claim = shorter(obligation.claim, change)
     return obligation if claim is obligation.claim else replace(obligation, claim=claim, injective=None)
 
 
-def weaker(claim: Relation) -> Relation:
-    """The claim with a divisor halved and each comparison off by one; what knows neither stays as it is."""
+def weaker(claim: Relation, unit: int = 1) -> Relation:
+    """The claim with a divisor halved and each comparison off by ``unit``; what knows neither stays as it is."""
     match claim.op, claim.args:
         case "eq", (a, b) if a.op == "mod" and b is const(0):
             value, divisor = a.args
             half = divisor.value // 2 if divisor.value and divisor.value % 2 == 0 else None
             return claim if half is None else equal(value % half, const(0))
         case "eq", (a, b):
-            return disjunction((claim, equal(a, b + 1)))
+            return disjunction((claim, equal(a, b + unit)))
         case "lt", (a, b):
-            return less(a, b + 1)
+            return less(a, b + unit)
         case "not", (inner,) if inner.op == "lt":
             a, b = inner.args
-            return negate(less(a + 1, b))
-        case "all", parts:
-            return conjunction(map(weaker, parts))
+            return negate(less(a + unit, b))
+        case "all" | "any", parts:
+            return (conjunction if claim.op == "all" else disjunction)(weaker(part, unit) for part in parts)
     return claim
 
 
-def shorter(claim: Relation) -> Relation:
-    """The claim, or the last value of the first coordinate that it speaks of."""
-    for variable in leaves(claim):
-        if variable.kind in _COORDINATES and variable.hi is not None and variable.lo != variable.hi:
-            return disjunction((claim, equal(leaf(variable), const(variable.hi))))
-    return claim
-
-
-_COORDINATES = ("element", "repeat", "group", "thread")
-
-
-def _demand(obligation: Obligation) -> str:
-    return obligation.id.rpartition(".")[2]
+def shorter(claim: Relation, change: Change) -> Relation:
+    """The claim, or the last value of a coordinate."""
+    there = [v for v in leaves(claim) if v.kind in _COORDINATES[change] and v.lo != v.hi]
+    variable = max(there, key=lambda v: v.copy, default=None)
+    if variable is None or variable.hi is None:
+        return claim
+    return disjunction((claim, equal(leaf(variable), const(variable.hi))))
 
 
 def _stated(mutant: Mutant, stated: Iterator[Obligation], altered: list[str]) -> Iterator[Obligation]:
@@ -103,11 +110,11 @@ def _stated(mutant: Mutant, stated: Iterator[Obligation], altered: list[str]) ->
         except StopIteration:
             return
         except UnfitError as unfit:
-            if _demand(unfit.obligation) == mutant.demand and mutant.change == "removed":
+            if unfit.obligation.id == mutant.id and mutant.change == "removed":
                 altered.append(unfit.obligation.id)
                 raise UnaskedError(f"{unfit.obligation.id} is not met, and nobody asks") from unfit
             raise
-        left = changed(obligation, mutant.change) if _demand(obligation) == mutant.demand else obligation
+        left = changed(obligation, mutant.change) if obligation.id == mutant.id else obligation
         if left is not obligation:
             altered.append(obligation.id)
         if left is not None:
@@ -120,18 +127,15 @@ def applied(mutant: Mutant) -> Iterator[list[str]]:
     obligation that was changed: while it is empty the mutant is none.
     """
     altered: list[str] = []
-    contracts = families.load()
-    mine = {name: family for name, family in contracts.items() if family.page == mutant.page}
-
-    def mutated(family: Family) -> Family:
-        return replace(family, states=lambda call: _stated(mutant, family.states(call), altered))
+    family = families.load()[mutant.mnemonic]
 
     def elements(call: Call) -> Iterator[Obligation]:
         stated = whole_elements(call)
-        return (
-            _stated(mutant, stated, altered) if contracts[call.form.mnemonic].page == mutant.page else stated
-        )
+        return _stated(mutant, stated, altered) if call.form.mnemonic == mutant.mnemonic else stated
 
-    changed_families = {name: mutated(family) for name, family in mine.items()}
-    with patch.dict(families._FAMILIES, changed_families), patch.object(check, "whole_elements", elements):
+    mutated = replace(family, states=lambda call: _stated(mutant, family.states(call), altered))
+    with (
+        patch.dict(families._FAMILIES, {mutant.mnemonic: mutated}),
+        patch.object(check, "whole_elements", elements),
+    ):
         yield altered

@@ -98,7 +98,7 @@ def look(
     stages = Stages()
     with stages.timed("generate"):
         call = generate(family, choices)
-    row = Row(family, seed, number, call.opcode, call.scope, "raised", milliseconds=stages.milliseconds)
+    row = Row(family, seed, number, call.form, call.scope, "raised", milliseconds=stages.milliseconds)
     try:
         if judged:
             with stages.timed("compare"):
@@ -111,7 +111,7 @@ def look(
             return _refused(row, call, report, stages, arch)
         if report is None or report.verdict is not Verdict.PROVED or row.faults or family not in executable():
             return View(row)
-        return _prepared(row, call, report, stages, arch)
+        return prepared(row, call, report, arch)
     except (LayoutError, AssumptionError):
         # What is compared never ends here.
         return View(replace(row, verdict="refused"))
@@ -143,7 +143,9 @@ def _compared(row: Row, call: Call) -> tuple[Row, Report | None]:
     return told, comparison.report
 
 
-def _prepared(row: Row, call: Call, report: Report, stages: Stages, arch: str | None) -> View:
+def prepared(row: Row, call: Call, report: Report, arch: str | None = None) -> View:
+    """A view that is said to be proved, with its code and what has to come out; times go into the row."""
+    stages = Stages(dict(row.milliseconds))
     lacking = None if arch is None else report.call.form.unsupported_reason(arch)
     if lacking is not None:
         return View(replace(row, result=f"not executed: {lacking}"))
@@ -155,8 +157,8 @@ def _prepared(row: Row, call: Call, report: Report, stages: Stages, arch: str | 
         with stages.timed("expect"):
             wanted = expected(frame)
     except EmissionError as error:
-        return View(replace(row, result=f"not emitted: {error}"))
+        return View(replace(row, milliseconds=stages.milliseconds, result=f"not emitted: {error}"))
     except UnexecutedError as reason:
-        return View(replace(row, result=f"not executed: {reason}"))
+        return View(replace(row, milliseconds=stages.milliseconds, result=f"not executed: {reason}"))
     undefined = executed_family(call).exclusive and not wanted.told.all()
-    return View(row, made, wanted, undefined)
+    return View(replace(row, milliseconds=stages.milliseconds), made, wanted, undefined)

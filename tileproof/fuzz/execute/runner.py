@@ -181,7 +181,13 @@ class DeviceRunner:
         return ProcessPoolExecutor(self._processes, get_context("spawn"), _seldom_collected)
 
     def _submitted(self, chunk: Chunk) -> Future[Prepared]:
-        return self._pool.submit(prepare, chunk, self._arch, self._legal)
+        """Fails, when it is waited for, if a process is already known to have died."""
+        try:
+            return self._pool.submit(prepare, chunk, self._arch, self._legal)
+        except BrokenProcessPool as error:
+            failed: Future[Prepared] = Future()
+            failed.set_exception(error)
+            return failed
 
     def _executed(self, prepared: Prepared) -> list[Row]:
         rows = list(prepared.rows)

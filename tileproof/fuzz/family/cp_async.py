@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tileproof.fuzz.families import FuzzFamily, fuzzed
-from tileproof.fuzz.generate import mutate
+from tileproof.fuzz.generate import mutate, near
 from tileproof.fuzz.generate.choices import Choices
 from tileproof.fuzz.generate.drafts import CallDraft, Dim
 from tileproof.fuzz.generate.tensors import BLOCKS, launch_of, memory_of, outer_of, relate
@@ -108,6 +108,7 @@ def generate(_family: str, c: Choices) -> Call:
         for _ in range(c.among(1, 1, 2)):
             _mutate(draft)
     mutate.late(draft)
+    near.nearly(draft, NEAR)
     return draft.finished()
 
 
@@ -179,6 +180,35 @@ def _mutate(draft: CopyDraft) -> None:
     if turned:
         draft.memory, draft.registers = draft.registers, draft.memory
 
+
+def _nearly_in_the_source(draft: CallDraft) -> None:
+    draft.memory, draft.registers = draft.registers, draft.memory
+    draft.choices.among(*near.OF_MEMORY)(draft)
+    draft.memory, draft.registers = draft.registers, draft.memory
+
+
+def _one_byte_more(draft: CallDraft) -> None:
+    """A byte more is read than a chunk has, or all of it: for an extreme value of a symbol, or in the last thread."""
+    if isinstance(draft, CopyDraft):
+        c, chunk = draft.choices, draft.chunk
+        below = chunk - c.among(0, 1)
+        draft.src_size = ("+", below, c.among(draft.symbol(0, 1), near.last_thread(draft)))
+        draft.ignore = None
+
+
+def _first_byte_early(draft: CallDraft) -> None:
+    """A byte less than none is read for an extreme value of a symbol."""
+    if isinstance(draft, CopyDraft):
+        draft.src_size, draft.ignore = ("-", draft.symbol(0, 2), 1), None
+
+
+NEAR: tuple[near.Change, ...] = (
+    *near.OF_MEMORY,
+    *[_nearly_in_the_source] * len(near.OF_MEMORY),
+    _one_byte_more,
+    _one_byte_more,
+    _first_byte_early,
+)
 
 CHANGES = tuple(change for change in mutate.CHANGES if change not in mutate.OF_REGISTERS)
 """What happens to registers happens to no copy."""

@@ -20,7 +20,7 @@ class Choices:
     """
 
     def __init__(self, source: Callable[[int], int], *, legal: bool = False) -> None:
-        self._source, self._legal = source, legal
+        self._source, self.legal = source, legal
         self.drawn: list[int] = []
 
     @classmethod
@@ -50,7 +50,7 @@ class Choices:
 
     def spoil(self, percent: int) -> bool:
         """A chance of breaking something; never with legal choices."""
-        return not self._legal and self.chance(percent)
+        return not self.legal and self.chance(percent)
 
     def order(self, n: int) -> list[int]:
         """A permutation of ``0 .. n-1``; the plainest is the identity."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from tileproof.fuzz.generate import mutate
+from tileproof.fuzz.generate import mutate, near
 from tileproof.fuzz.generate.drafts import CallDraft, Dim, OperandDraft
 from tileproof.fuzz.generate.tensors import Slabs, launch_of, outer_of, registers_of, relate
 from tileproof.fuzz.oracle.description import Backing, Factor, Operand, Scalar
@@ -195,8 +195,10 @@ def other_type(draft: RegistersDraft) -> None:
         operand.dtype = draft.choices.among(f"int{bits}", f"uint{bits}", f"float{max(bits, 16)}")
 
 
-def _shifted(draft: RegistersDraft) -> None:
-    """A source that is the destination's own registers, one step further along a repeat, or one behind."""
+def _longer_copy(draft: RegistersDraft) -> tuple[Dim, Dim] | None:
+    """Make a source the destination's own registers, with room for one step more along a repeat; that dimension of
+    both, or nothing where there is none.
+    """
     c, target = draft.choices, draft.tensors[0]
     alike = [
         n
@@ -209,14 +211,30 @@ def _shifted(draft: RegistersDraft) -> None:
         if d.role.startswith("repeat") and len(d.factors) == 1 and d.on_storage and isinstance(d.size, int)
     ]
     if not alike or not steps:
-        return
+        return None
     position, step = c.among(*alike), c.among(*steps)
     dim = target.dims[step]
     dim.size = int(str(dim.size)) + 1
     dim.factors = [replace(dim.factors[0], extent=dim.size)]
     source = draft.given[position] = target.copied()
-    moved = c.among(target, source).dims[step]
-    moved.start = ("+", moved.start, 1)
+    return dim, source.dims[step]
+
+
+def _shifted(draft: RegistersDraft) -> None:
+    """A source that is the destination's own registers, one step further along a repeat, or one behind."""
+    both = _longer_copy(draft)
+    if both is not None:
+        moved = draft.choices.among(*both)
+        moved.start = ("+", moved.start, 1)
+
+
+def _shifted_in_the_last_lane(draft: CallDraft) -> None:
+    """A source that is the destination's own registers, and in the last lane those one step before."""
+    both = _longer_copy(draft) if isinstance(draft, RegistersDraft) else None
+    if both is not None:
+        written, read = both
+        written.start = ("+", written.start, 1)
+        read.start = ("+", read.start, ("-", 1, ("//", "lane", 31)))
 
 
 def _kind(operand: OperandDraft) -> tuple[object, ...]:
@@ -240,3 +258,5 @@ def spoil(draft: RegistersDraft, *more: Change) -> None:
         for _ in range(c.among(1, 1, 2)):
             draft.look_at(c.among(*draft.tensors))
             c.among(*CHANGES, *more)(draft)
+    draft.look_at(c.among(*draft.tensors))
+    near.nearly(draft, (*near.OF_REGISTERS, _shifted_in_the_last_lane))

@@ -10,6 +10,7 @@ from math import prod
 
 from tileproof.fuzz.generate.drafts import CallDraft, Dim, OperandDraft
 from tileproof.fuzz.generate.mutate import CHANGES, late
+from tileproof.fuzz.generate.near import OF_ACCESS, nearly
 from tileproof.fuzz.oracle.description import Backing, Call, Factor, Swizzle
 from tileproof.fuzz.oracle.terms import Term, value
 from tileproof.fuzz.oracle.threads import numbers, warps
@@ -41,6 +42,7 @@ def between_memory_and_registers(draft: CallDraft, inner: list[tuple[str, int]])
         for _ in range(choices.among(1, 1, 2)):
             choices.among(*CHANGES)(draft)
     late(draft)
+    nearly(draft, OF_ACCESS)
     return draft.finished()
 
 
