@@ -93,6 +93,13 @@ def _same(form: RegisterForm, scalar: str, operands: tuple[int, ...], a: int, b:
     if a == b or (math.isnan(x) and math.isnan(y)):
         return True
     mnemonic, *qualifiers = form.spelling.split(".")
+    if (
+        "ftz" in qualifiers
+        and scalar in PRECISIONS
+        and {abs(x), abs(y)} == {0.0, 2.0 ** PRECISIONS[scalar][1]}
+    ):
+        # Whether a result is subnormal may be judged before it is rounded up to the least normal number.
+        return math.copysign(1, x) == math.copysign(1, y)
     error = ERRORS.get((mnemonic, scalar)) if {"approx", "full"} & set(qualifiers) else None
     if error is None or not (math.isfinite(x) and math.isfinite(y)):
         return False

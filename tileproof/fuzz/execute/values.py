@@ -93,7 +93,9 @@ def result(spelling: str, type_: str) -> Result | None:
     if scalar not in WIDTHS:
         return None
     if not approximate(spelling):
-        return Result(scalar)
+        # Whether a result is subnormal may be judged before it is rounded up to the least normal number.
+        flushed = "ftz" in spelling.split(".")
+        return Result(scalar, 0.0, 2.0 ** PRECISIONS[scalar][1] if flushed else 0.0)
     relative, absolute = ERRORS.get((spelling.partition(".")[0], scalar), (UNSTATED, 0.0))
     precision, least = PRECISIONS[scalar]
     # Approximations may flush subnormals.
