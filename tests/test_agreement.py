@@ -274,3 +274,9 @@ def test_a_call_follows_from_its_seed_and_from_its_choices() -> None:
 def test_the_smallest_sequence_is_still_wanted() -> None:
     assert smallest([9, 3, 7, 5, 8], lambda s: any(n >= 5 for n in s)) == [5]
     assert sum(smallest([4, 4, 4, 4], lambda s: sum(s) >= 7)) == 7
+
+
+def test_a_layout_of_another_size_than_the_shape_is_no_view() -> None:
+    call = registers(THREE_LOADS, factors=factors((2, 32, 3, 4, 2), ((1, "warpid"), (1, "laneid"), 8, 2, 1)))
+    assert judge(call).unbuildable is not None
+    assert agreed(call).verdict == "refused"

@@ -344,3 +344,29 @@ def test_terms_that_vary_alike_are_taken_apart_once(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(plan_module, "normal", count)
     assert len(plan_module.plan(report).issues) == 256
     assert len(taken) <= 5 + 2 * 8
+
+
+def test_registers_that_nobody_executes_have_to_be_there_all_the_same() -> None:
+    raw = tp.tensor("R", (8,), "b32", "registers")
+    memory = tp.tensor("A", (4,), "b32", align=16)
+    never = {"active": tp.tx >= 16, "pred": tp.tx < 8, "block": 32}
+    n = tp.symbol("n", 0, 0)
+    fine = tp.check("ld.global.v4.b32", raw[n : n + 4], memory, **never)
+    assert "{%R_0, %R_1, %R_2, %R_3}" in tp.emit(fine)
+    early = tp.check("ld.global.v4.b32", raw[n - 1 : n + 3], memory, **never)
+    assert early.verdict is Verdict.PROVED
+    with pytest.raises(
+        EmissionError, match="slot -1 of R lies before its first register; no thread executes the call"
+    ):
+        tp.emit(early)
+
+
+def test_a_storage_is_registers_of_one_width_even_where_nobody_executes() -> None:
+    storage = tp.tensor("F", (32,), "uint8", "registers")
+    words = storage.declare((1, 1), "uint32", name="D")
+    byte = storage.declare((1, 1), "uint8", at=4, name="A")
+    assert tp.check("cvt.rn.f32.s8", words, byte).verdict is Verdict.REFUTED
+    report = tp.check("cvt.rn.f32.s8", words, byte, active=tp.tx >= 16, pred=tp.tx < 8)
+    assert report.verdict is Verdict.PROVED
+    with pytest.raises(EmissionError, match="F is used as registers of 32 and of 8 bits"):
+        tp.emit(report)

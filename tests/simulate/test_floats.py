@@ -175,6 +175,20 @@ def test_an_infinity_over_a_far_divisor_is_no_number() -> None:
     assert np.isnan(evaluate("div.approx.f32 d, a, b;", "f32", a=("f32", [np.inf]), b=("f32", [2.0**127])))[0]
 
 
+@pytest.mark.parametrize("rounding", ["rn", "rz", "rm", "rp"])
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+def test_an_infinity_outweighs_a_product_that_overflows(kind: str, rounding: str) -> None:
+    most = float(np.finfo(np.float32 if kind == "f32" else np.float64).max)
+
+    def fused(*operands: float) -> float:
+        given = {name: (kind, [value]) for name, value in zip("abc", operands, strict=True)}
+        return float(evaluate(f"fma.{rounding}.{kind} d, a, b, c;", kind, **given)[0])
+
+    assert fused(most, -most, np.inf) == np.inf
+    assert fused(most, most, -np.inf) == -np.inf
+    assert np.isnan(fused(np.inf, most, -np.inf))
+
+
 @pytest.mark.parametrize(("ftz", "found"), [("", 0x007F0000), (".ftz", 0), (".rn.ftz", 0)])
 def test_bf16_becomes_f32_without_subnormal_numbers_where_they_are_flushed(ftz: str, found: int) -> None:
     assert evaluate(f"cvt{ftz}.f32.bf16 d, a;", "b32", a=("b16", [0x007F]))[0] == found
