@@ -35,7 +35,7 @@ from tileproof.fuzz.generate.choices import Choices
 from tileproof.fuzz.oracle.description import Call
 from tileproof.fuzz.rows import Chunk, Row, choices_of
 from tileproof.fuzz.store import Identity, Store
-from tileproof.fuzz.strategies import calls
+from tileproof.fuzz.strategies import described
 from tileproof.spec.files import check_file
 
 ROOT = Path(__file__).parents[2]
@@ -159,7 +159,7 @@ def test_known_failures_are_the_first_examples_of_a_test() -> None:
 
     @known_failures("ld", database)
     @settings(phases=[Phase.explicit], suppress_health_check=list(HealthCheck))
-    @given(calls("ld"))
+    @given(described("ld"))
     def test(call: Call) -> None:
         seen.append(call)
 
@@ -173,7 +173,7 @@ def test_a_known_failure_fails_its_test() -> None:
 
     @known_failures("ld", database)
     @settings(phases=[Phase.explicit])
-    @given(calls("ld"))
+    @given(described("ld"))
     def test(call: Call) -> None:
         assert compare(call).verdict == "no such verdict"
 
