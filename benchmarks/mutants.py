@@ -35,7 +35,6 @@ SURVIVORS: dict[tuple[str, str], str] = {
         "registers would overlap by one byte, but elements fill whole registers of two bytes or more"
     ),
     ("st.write-conflict", "last element"): _WHOLE,
-    ("stmatrix.write-conflict", "last element"): _WHOLE,
     ("cp.async.write-conflict", "last element"): _WHOLE,
     ("div.fits", "last thread"): "no view has an index that leaves its type in the last lane only",
 }
