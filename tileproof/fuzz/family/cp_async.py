@@ -202,12 +202,22 @@ def _first_byte_early(draft: CallDraft) -> None:
         draft.src_size, draft.ignore = ("-", draft.symbol(0, 2), 1), None
 
 
+def _last_element_outside(draft: CallDraft) -> None:
+    """For one value of a symbol the last element of each chunk is past its tensor, and is read."""
+    word = draft.registers.dims[-1]
+    if isinstance(draft, CopyDraft) and word.start == 0:
+        word.start = draft.symbol(0, 1)
+        draft.src_size, draft.ignore = draft.chunk, None
+
+
 NEAR: tuple[near.Change, ...] = (
     *near.OF_MEMORY,
     *[_nearly_in_the_source] * len(near.OF_MEMORY),
     _one_byte_more,
     _one_byte_more,
     _first_byte_early,
+    _last_element_outside,
+    _last_element_outside,
 )
 
 CHANGES = tuple(change for change in mutate.CHANGES if change not in mutate.OF_REGISTERS)

@@ -210,8 +210,9 @@ def _last_swapped(draft: CallDraft) -> None:
     if c.chance(40):
         in_bytes(draft, memory)
     dims = [d for d in memory.dims[:-1] if _whole(memory, d) and d.on_storage]
+    repeats = [d for d in dims if d.role.startswith("repeat")]
     if dims:
-        _swap_far_away(draft, memory, c.among(*dims))
+        _swap_far_away(draft, memory, c.among(*(repeats if repeats and c.chance(60) else dims)))
 
 
 def _torn_in_memory(draft: CallDraft) -> None:
