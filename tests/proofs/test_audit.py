@@ -395,7 +395,10 @@ def test_an_audit_loads_no_layouts_contracts_or_simplifier(tmp_path: Path, solve
     assert set(loaded) == {
         "tileproof",
         "tileproof.cli",
+        "tileproof.console",
         "tileproof.errors",
+        "tileproof.fuzz",
+        "tileproof.fuzz.commands",
         "tileproof.proofs",
         "tileproof.proofs.audit",
         "tileproof.proofs.solvers",
