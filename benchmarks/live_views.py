@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tileproof.emit.launch import driver_version
 from tileproof.errors import LaunchError
+from tileproof.fuzz.execute.devices import DevicesRunner
 from tileproof.fuzz.execute.moves import executable
 from tileproof.fuzz.execute.runner import DeviceRunner, SimulateRunner
 from tileproof.fuzz.rows import Chunk, Row, Runner
@@ -91,21 +92,25 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--chunk", type=int, default=200, help="views that are prepared and executed at once")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="that prepare views")
-    parser.add_argument("--device", type=int, default=0)
+    parser.add_argument("--devices", type=int, default=1, help="GPUs, among which the processes are divided")
     parser.add_argument("--backend", choices=["gpu", "simulate"], default="gpu")
     parser.add_argument("--out", type=Path, default=None, help="folder for live_views.json")
+    parser.add_argument(
+        "--legal",
+        action="store_true",
+        help="break nothing on purpose, and ask brute force only what comes out",
+    )
     options = parser.parse_args()
     families = list(executable()) if options.family == "all" else [options.family]
     try:
-        runner: Runner = (
-            SimulateRunner()
-            if options.backend == "simulate"
-            else DeviceRunner(options.processes, options.device)
-        )
+        each = max(1, options.processes // options.devices)
+        gpus = [] if options.backend == "simulate" else range(options.devices)
+        runners = [DeviceRunner(each, gpu, legal=options.legal) for gpu in gpus]
+        runner: Runner = DevicesRunner(runners) if runners else SimulateRunner()
     except LaunchError as error:
         print(f"{error}\n--backend simulate needs no GPU", file=sys.stderr)
         return 2
-    device = runner.device if isinstance(runner, DeviceRunner) else options.backend
+    device = f"{len(runners)} x {runners[0].device}" if runners else options.backend
     print(f"{device}, {options.processes} processes, {', '.join(families)}", flush=True)
     totals, settled = Totals(), Totals()
     start = warm = time.perf_counter()
@@ -135,7 +140,8 @@ def main() -> int:
         "seed": options.seed,
         "first": options.first,
         "chunk": options.chunk,
-        "restarts": runner.restarts if isinstance(runner, DeviceRunner) else 0,
+        "legal": options.legal,
+        "restarts": sum(one.restarts for one in runners),
         **totals.summary(end - start),
         "after_start": settled.summary(end - warm) if settled.views else None,
     }

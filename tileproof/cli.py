@@ -5,7 +5,9 @@ Answers go to standard output and complaints to standard error. Nothing that a f
 
 from __future__ import annotations
 
+import _thread
 import sys
+import threading
 from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
@@ -66,7 +68,20 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             # A file may be named by bytes that the terminal has no letters for.
             stream.reconfigure(errors="backslashreplace")
+    sys.unraisablehook = _postpone_interruption
     app(prog_name="tileproof")
+
+
+def _postpone_interruption(ignored: sys.UnraisableHookArgs) -> None:
+    """An interruption that arrives while an object is deleted would be told and forgotten: it comes again.
+
+    Objects of Z3 whose making was interrupted complain when they are deleted, which is of no use to anybody.
+    """
+    if ignored.exc_type is KeyboardInterrupt:
+        # Not at once: it would meet this function, which is part of the deletion.
+        threading.Timer(0.05, _thread.interrupt_main).start()
+    elif not str(getattr(ignored.object, "__module__", "")).startswith("z3."):
+        sys.__unraisablehook__(ignored)
 
 
 def _version(wanted: bool) -> None:

@@ -346,3 +346,28 @@ def test_an_interruption(tmp_path: Path) -> None:
         complaint = started.stderr.read()
     assert started.returncode == 130
     assert complaint == "tileproof: interrupted\n"
+
+
+def test_an_interruption_of_a_deletion_comes_again(tmp_path: Path) -> None:
+    program = tmp_path / "late.py"
+    program.write_text(
+        "import signal, sys, time\n"
+        "from tileproof import cli\n"
+        "class Late:\n"
+        "    def __del__(self):\n"
+        "        signal.raise_signal(signal.SIGINT)\n"
+        "        time.sleep(0)\n"
+        "def app(prog_name):\n"
+        "    del Late.one\n"
+        "    for _ in range(1000):\n"
+        "        time.sleep(0.01)\n"
+        "    print('forgotten')\n"
+        "Late.one = Late()\n"
+        "cli.app = app\n"
+        "try:\n"
+        "    cli.main()\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted')\n"
+    )
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")

@@ -152,3 +152,17 @@ def test_the_command_line_stays_quick() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert not heavy & set(loaded.stdout.split())
+
+
+def test_maps_of_what_is_no_machine_are_refused(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["fuzz", "record", "--backend", "paper", "--output", str(tmp_path)])
+    assert result.exit_code == 2
+    assert result.stderr == "tileproof: no maps are recorded of 'paper'; there are gpu and simulate\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_maps_of_a_gpu_need_one(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["fuzz", "record", "--output", str(tmp_path / "maps")])
+    assert result.exit_code == 2
+    assert "there is no NVIDIA driver on this machine" in result.stderr
+    assert not (tmp_path / "maps").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tileproof.errors import FuzzError, LaunchError
 from tileproof.fuzz.backend import gpu, replay, simulate
 from tileproof.fuzz.backend.brute_force import looked
 from tileproof.fuzz.backends import ViewBackend, backend_of
+from tileproof.fuzz.execute.devices import PART
 from tileproof.fuzz.replay import Replayed
 from tileproof.fuzz.rows import Chunk, Row, Tally
 
@@ -43,7 +45,8 @@ def test_a_gpu_gets_its_chunk_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
         def __init__(self, processes: int, device: int) -> None:
             made.append(device)
 
-        def run(self, parts: list[Chunk]) -> object:
+        def run(self, parts: Iterable[Chunk]) -> object:
+            parts = list(parts)
             made.extend(part.views for part in parts)
             return ((part, looked(replace(part, views=1)) * part.views) for part in reversed(parts))
 
@@ -54,12 +57,10 @@ def test_a_gpu_gets_its_chunk_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Driver, "count", lambda self: 2)
     monkeypatch.setattr(gpu, "DeviceRunner", Runner)
     function = gpu.OnDevice(3)
-    rows = function(Chunk("ld", 1, 100, 2 * gpu.PART + 1))
+    rows = function(Chunk("ld", 1, 100, 2 * PART + 1))
     function.close()
-    assert made == [1, gpu.PART, gpu.PART, 1, "closed"]
-    assert [row.number for row in rows] == [100] * gpu.PART + [100 + gpu.PART] * gpu.PART + [
-        100 + 2 * gpu.PART
-    ]
+    assert made == [1, PART, PART, 1, "closed"]
+    assert [row.number for row in rows] == [100] * PART + [100 + PART] * PART + [100 + 2 * PART]
 
 
 def test_replay_counts_views_and_keeps_disagreements(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -186,7 +188,25 @@ def test_rows_do_not_depend_on_the_number_of_processes() -> None:
     assert [row.number for _, rows in found[0] for row in rows] == [n for c in CHUNKS for n in c.numbers]
     executed = [row for row in rows if row.executed]
     assert len(executed) > 12
-    assert all(row.result == "agreed" and row.device == "Fake" and not row.faults for row in executed)
+    # The device agrees with everything, also with what was refused.
+    emitted = [row for row in executed if row.executed == "emitted"]
+    assert all(row.result == "agreed" and row.device == "Fake" and not row.faults for row in emitted)
+
+
+def test_a_process_that_was_killed_is_replaced_whenever_it_is_noticed() -> None:
+    runner = DeviceRunner(1, opened=FakeDevice)
+    try:
+        # The pool knows of the death before the first chunk is given to it.
+        runner._pool.submit(abs, 1).result()
+        for process in list(runner._pool._processes.values()):
+            process.kill()
+            process.join()
+        with suppress(BrokenProcessPool):
+            while True:
+                runner._pool.submit(abs, 1).result()
+        assert [chunk for chunk, _ in runner.run(CHUNKS)] == CHUNKS
+    finally:
+        runner.close()
 
 
 def test_disagreements_and_traps_are_in_the_rows() -> None:

@@ -34,6 +34,10 @@ ONE = 0x3F800000
         ("sqrt.approx.f32 d, a", "f32", ONE, ONE + 1, True),
         ("fma.rn.f16x2 d, a, b, c", "f16x2", 0x7E003C00, 0x7FFF3C00, True),
         ("fma.rn.f16x2 d, a, b, c", "f16x2", 0x3C007E00, 0x3C017FFF, False),
+        ("cvt.rna.tf32.f32 d, a", "tf32", 0x7FC00000, 0x7FFFE000, True),
+        ("cvt.rna.tf32.f32 d, a", "tf32", ONE, ONE + 0x2000, False),
+        ("rsqrt.approx.f64 d, a", "f64", 0x3FF0000000000000, 0x3FF0000000000001, True),
+        ("rsqrt.approx.f64 d, a", "f64", 0x3FF0000000000000, 0x3FF0000000000003, False),
         ("ex2.approx.ftz.f32 d, a", "f32", 0, 0x007FFFFF, True),
         ("ex2.approx.ftz.f32 d, a", "f32", 0, 0x01000000, False),
     ],
@@ -68,3 +72,15 @@ def test_differences_are_told(by_hand: HardwareMaps) -> None:
         "add.s32 d, a, b: d < a b and d < a",
         "add.s32 d, a, b: d is 0x00000007 and 0x00000008 for a = 0x0, b = 0x3",
     ]
+
+
+def test_a_known_deviation_is_one_of_its_gpu_only(by_hand: HardwareMaps) -> None:
+    label = "cvt.rp.ftz.f16.f32 d, a"
+    plain = Registers({"d": 16}, {"d": (0,) * PATTERNS}, "d < a")
+    rounded = replace(plain, results={"d": (1,) * PATTERNS})
+    isa, other = (
+        replace(by_hand, device="simulate", registers={label: r}) for r in (plain, rounded)
+    )  # fmt: skip
+    assert differences(isa, other)
+    assert not differences(isa, replace(other, device="NVIDIA H200"))
+    assert differences(replace(isa, device="NVIDIA H200"), replace(other, device="NVIDIA H200"))

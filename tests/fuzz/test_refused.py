@@ -61,7 +61,8 @@ def test_every_refusal_is_needed(family: str) -> None:
                 f.obligation.id.rpartition(".")[2] for f in report.findings if f.verdict is Verdict.REFUTED
             } <= SPOKEN
             seen[outcome(made)] += 1
-    assert set(seen) == {"trapped", "differs"}
+    assert seen.total() >= 5
+    assert set(seen) <= {"trapped", "differs"}
 
 
 def test_what_hardware_cannot_speak_to_is_not_executed() -> None:

@@ -11,7 +11,9 @@ import pytest
 
 from tests.fuzz.chunks import plain
 from tileproof.errors import InternalError
-from tileproof.fuzz.rows import Chunk, Tally
+from tileproof.fuzz.backend.brute_force import looked
+from tileproof.fuzz.families import generate
+from tileproof.fuzz.rows import Chunk, Tally, choices_of
 from tileproof.fuzz.schema import SCHEMA
 from tileproof.fuzz.store import Identity, Store, StoreError
 from tileproof.fuzz.summary import summary
@@ -38,6 +40,17 @@ def test_what_goes_in_comes_out(tmp_path: Path) -> None:
         assert list(store.rows()) == expected
         assert store.done() == {"ld": [range(65), range(200, 210)], "st": [range(40)]}
         assert store.identity == IDENTITY
+
+
+@pytest.mark.parametrize("family", ["ld", "add", "ewise"])
+def test_views_of_every_kind_of_family_are_kept_by_their_form(tmp_path: Path, family: str) -> None:
+    chunk = Chunk(family, 3, 0, 4)
+    with Store.create(tmp_path / "a.sqlite", IDENTITY) as store:
+        run = store.begin_run("2026-01-01T00:00:00+00:00", [family], 4, "here", {})
+        store.write(run, chunk, looked(chunk), 0.0)
+        assert [row.opcode for row in store.rows()] == [
+            generate(family, choices_of(3, n)).form for n in range(4)
+        ]
 
 
 def test_a_chunk_may_be_reported_twice(tmp_path: Path) -> None:

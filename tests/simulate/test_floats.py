@@ -160,6 +160,27 @@ def test_functions(instruction: str, a: float, expected: float) -> None:
     assert evaluate(f"{instruction} d, a;", "f32", a=("f32", [a]))[0] == expected
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "found"),
+    [(1.0, 2.0**126, 2.0**-126), (1.0, np.nextafter(np.float32(2.0**126), np.float32(np.inf)), 0.0), (-3.0, 2.0**127, -0.0)],
+)  # fmt: skip
+def test_a_fast_quotient_of_a_far_divisor_is_zero(a: float, b: float, found: float) -> None:
+    given = evaluate("div.approx.f32 d, a, b;", "b32", a=("f32", [a]), b=("f32", [b]))
+    assert given == evaluate("mov.b32 d, a;", "b32", a=("f32", [found]))
+    exact = evaluate("div.full.f32 d, a, b;", "f32", a=("f32", [a]), b=("f32", [b]))
+    assert exact[0] == np.float32(a) / np.float32(b)
+
+
+def test_an_infinity_over_a_far_divisor_is_no_number() -> None:
+    assert np.isnan(evaluate("div.approx.f32 d, a, b;", "f32", a=("f32", [np.inf]), b=("f32", [2.0**127])))[0]
+
+
+@pytest.mark.parametrize(("ftz", "found"), [("", 0x007F0000), (".ftz", 0), (".rn.ftz", 0)])
+def test_bf16_becomes_f32_without_subnormal_numbers_where_they_are_flushed(ftz: str, found: int) -> None:
+    assert evaluate(f"cvt{ftz}.f32.bf16 d, a;", "b32", a=("b16", [0x007F]))[0] == found
+    assert evaluate(f"cvt{ftz}.f32.bf16 d, a;", "b32", a=("b16", [0x0080]))[0] == 0x00800000
+
+
 TO_FLOAT = [
     # 1 + 2^-11 lies halfway between two f16 numbers, and 1 + 2^-8 between two bf16 numbers.
     (

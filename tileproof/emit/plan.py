@@ -7,7 +7,7 @@ registers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, product
@@ -105,13 +105,40 @@ class Plan:
 
 
 def plan(report: Report) -> Plan:
-    """Plan a call. Raises :class:`EmissionError` unless it is proved, and for a register slot that varies."""
+    """Plan a call.
+
+    Raises :class:`EmissionError` unless it is proved, for a register slot that varies or is none, and for registers
+    in two widths.
+    """
     _demand_proof(report)
     call = report.call
     prepared = [_prepare(report, operand) for operand in load()[call.form.mnemonic].issue(call)]
     points = product(*map(range, call.repeat_extents))
     issues = tuple([tuple([operand(point) for operand in prepared]) for point in points])
+    _demand_registers(call, issues)
     return Plan(report, _predicate(call), issues)
+
+
+def _demand_registers(call: Call, issues: Sequence[Sequence[Planned]]) -> None:
+    """A physical register has one width, so its storage has one in a call.
+
+    Of a call that no thread executes anything is proved, also of registers that are none.
+    """
+    widths: dict[str, int] = {}
+    for operand in (o for o in issues[0] if isinstance(o, Slots)):
+        name = operand.storage.name
+        if widths.setdefault(name, operand.bits) != operand.bits:
+            raise EmissionError(
+                f"{call.form.spelling}: {name} is used as registers of {widths[name]} and of {operand.bits} bits; "
+                "declare registers as wide as each operand's elements"
+            )
+    for operand in (o for issue in issues for o in issue if isinstance(o, Slots)):
+        least = min(operand.numbers, default=0)
+        if least < 0:
+            raise EmissionError(
+                f"{call.form.spelling}: slot {least} of {operand.storage.name} lies before its first register; no "
+                "thread executes the call, so nothing was asked of its registers, but they have to be there to be named"
+            )
 
 
 def _demand_proof(report: Report) -> None:

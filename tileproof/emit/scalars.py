@@ -27,13 +27,12 @@ def write_ewise(planned: Plan, code: Code, name: str = "") -> None:
     """Write the function at each coordinate of a call, in row-major order.
 
     With a ``name`` for the call, each instruction has a comment that tells its call and its coordinate.
-    Raises :class:`EmissionError` for a name that PTX cannot spell, and for registers used in two widths.
+    Raises :class:`EmissionError` for a name that PTX cannot spell.
     """
     form = planned.report.call.form
     if not isinstance(form, EwiseForm):
         raise EmissionError(f"{form.spelling} is no scalar function")
     names.identifier(form.function.name)
-    _demand_one_width(form, planned)
     first = len(code.lines)
     scalars = {input_: _once(code, value) for input_, value in scalar_inputs(planned.report.call).items()}
     nodes, body = form.function.nodes, form.function.body
@@ -76,17 +75,6 @@ def scalar_registers(planned: Plan) -> dict[str, tuple[Register, str]]:
         for node in postorder(value)
         if node.op == "variable"
     }
-
-
-def _demand_one_width(form: EwiseForm, planned: Plan) -> None:
-    """A register has one width, so its storage has one in a call."""
-    widths: dict[str, int] = {}
-    for operand in (o for issue in planned.issues[:1] for o in issue if isinstance(o, Slots)):
-        if widths.setdefault(operand.storage.name, operand.bits) != operand.bits:
-            raise EmissionError(
-                f"{form.spelling}: {operand.storage.name} is used as registers of {widths[operand.storage.name]} and "
-                f"of {operand.bits} bits; declare registers as wide as each operand's elements"
-            )
 
 
 def _register(operand: object) -> str:

@@ -63,7 +63,7 @@ def given_up(chunk: Chunk, reason: str) -> Row:
     opcode = scope = ""
     try:
         call = generate(chunk.family, choices_of(chunk.seed, chunk.first))
-        opcode, scope = call.opcode, call.scope
+        opcode, scope = call.form, call.scope
     except Exception as error:  # noqa: BLE001 - perhaps it is this that nobody survives
         reason = f"{reason}; it cannot be made up: {type(error).__name__}: {error}"
     return Row(chunk.family, chunk.seed, chunk.first, opcode, scope, "died", faults=(f"died: {reason}",))

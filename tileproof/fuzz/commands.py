@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -141,6 +141,26 @@ def show(
         typer.echo("\n".join(f"# {line}" for line in opinions(comparison).splitlines()))
         if comparison.faults:
             raise typer.Exit(DISAGREED)
+
+
+@app.command()
+def record(
+    output: Annotated[Path, typer.Option(metavar="DIR", help="Folder for GPU.maps.json.")] = Path(
+        "tests/hardware"
+    ),
+    backend: Annotated[str, typer.Option(metavar="NAME", help="Whose maps: gpu or simulate.")] = "gpu",
+    seed: Annotated[int, typer.Option(min=0, help="Of the tagged runs.")] = 1,
+    device: Annotated[int, typer.Option(min=0, help="Number of the GPU.")] = 0,
+) -> None:
+    """Record hardware maps: where every instruction moves bytes, and what it computes."""
+    with ended_well():
+        from tileproof.errors import FuzzError
+        from tileproof.fuzz.record import record_here
+
+        if backend not in ("gpu", "simulate"):
+            raise FuzzError(f"no maps are recorded of {backend!r}; there are gpu and simulate")
+        chosen: Literal["gpu", "simulate"] = "gpu" if backend == "gpu" else "simulate"
+        typer.echo(f"wrote {record_here(output, chosen, seed=seed, device=device)}")
 
 
 def _no_options_before(context: typer.Context) -> None:

@@ -17,6 +17,7 @@ from tileproof.fuzz.generate.choices import Choices
 from tileproof.fuzz.oracle.counterexamples import Replay
 from tileproof.fuzz.oracle.demands import Judgement, Outcome
 from tileproof.fuzz.oracle.description import Call
+from tileproof.fuzz.oracle.places import laid_out
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def generate(mnemonic: str, choices: Choices) -> Call:
 def judge(call: Call) -> Outcome:
     """The demands of ``call`` that fail somewhere, by brute force."""
     for operand in call.operands:
-        if not operand.buildable:
+        if not operand.buildable or not laid_out(operand):
             return Outcome(unbuildable=f"{operand.name}: the steps of the view do not fit together")
     family = family_of(call)
     unfit = family.misfits(call)

@@ -120,9 +120,11 @@ def _look_again(one: Hunted, call: Call, right: Comparison, seed: int, number: i
 
 def _execute(call: Call, comparison: Comparison, seed: int, number: int) -> str:
     """What the simulator makes of code that the right contract would not have let through."""
-    row = Row(call.family, seed, number, call.opcode, call.scope, comparison.verdict)
+    row = Row(call.family, seed, number, call.form, call.scope, comparison.verdict)
     try:
-        view = prepared(row, call, comparison)
+        if comparison.report is None:
+            return "not executed"
+        view = prepared(row, call, comparison.report)
         if view.entry is None or view.expected is None or view.undefined:
             return "not executed"
         (dump,) = Simulated().run([view.entry])

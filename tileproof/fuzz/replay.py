@@ -139,7 +139,7 @@ def _block(
     size = len(next(iter(values.values())))
     table = np.stack([contract[name] for name in names]) if names else np.zeros((0, size), bool)
     kinds, numbers = np.unique(table, axis=1, return_counts=True)
-    opcode = str(one.call.opcode)
+    opcode = one.call.form
     for kind, n in zip(kinds.T, numbers, strict=True):
         refuted = tuple(name for name, fails in zip(names, kind, strict=True) if fails)
         counts[opcode, "refuted" if refuted else "proved", refuted] += int(n)
@@ -154,7 +154,7 @@ def _block(
 def _row(one: Template, index: int, verdict: str, refuted: tuple[str, ...], faults: tuple[str, ...]) -> Row:
     number = one.number * PER_TEMPLATE + index
     return Row(
-        one.family, one.seed, number, str(one.call.opcode), one.call.scope, verdict, refuted, executed="map",
+        one.family, one.seed, number, one.call.form, one.call.scope, verdict, refuted, executed="map",
         result="differs", faults=faults,
     )  # fmt: skip
 

@@ -26,9 +26,9 @@ class Chunk:
         return range(self.first, self.first + self.views)
 
 
-def choices_of(seed: int, number: int) -> Choices:
-    """The choices from which view ``number`` of a campaign is made."""
-    return Choices.seeded(seed * STRIDE + number)
+def choices_of(seed: int, number: int, *, legal: bool = False) -> Choices:
+    """The choices from which view ``number`` of a campaign is made; ``legal`` ones break nothing on purpose."""
+    return Choices.seeded(seed * STRIDE + number, legal=legal)
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,8 @@ def odd_sum(a: Array, b: Array, rounding: str = "rn") -> Array:
 
 def multiply_add(a: Array, b: Array, c: Array) -> Array:
     """a * b + c in float64, rounded once to nearest."""
-    rough = a * b + c
+    # A product that overflows in between is no infinity that c could cancel.
+    rough = np.where(np.isfinite(a) & np.isfinite(b) & np.isinf(c), c, a * b + c)
     finite = np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
     rows = zip(a.tolist(), b.tolist(), c.tolist(), rough.tolist(), finite.tolist(), strict=True)
     return np.asarray(

@@ -28,7 +28,7 @@ def look(family: str, choices: Choices, seed: int = 0, number: int = 0) -> Row:
     found = compared(call)
     spent = (time.perf_counter() - start) * 1e3
     return Row(
-        family, seed, number, call.opcode, call.scope, found.verdict,
+        family, seed, number, call.form, call.scope, found.verdict,
         tuple(sorted(found.refuted)), tuple(sorted(found.hazards)), tuple(sorted(found.undecided)),
         faults=found.faults, milliseconds={"compare": spent},
     )  # fmt: skip

@@ -7,32 +7,34 @@ from tileproof.emit.launch import driver_version
 from tileproof.errors import LaunchError
 from tileproof.fuzz.backend.brute_force import look
 from tileproof.fuzz.backends import ChunkFunction, ViewBackend, cores
+from tileproof.fuzz.execute.devices import DevicesRunner, whole
 from tileproof.fuzz.execute.runner import DeviceRunner
-from tileproof.fuzz.rows import Chunk, Row
-
-PART = 256
-"""Views that one process prepares at a time."""
+from tileproof.fuzz.rows import Chunk, Looked
 
 
 class OnDevice:
     """Looks at chunks with one GPU and its share of the processors."""
 
     def __init__(self, worker: int) -> None:
-        gpus = Driver().count()
-        self._runner = DeviceRunner(max(1, cores() // gpus), worker % gpus)
+        self._runner = _runner(worker)
 
-    def __call__(self, chunk: Chunk) -> list[Row]:
-        last = chunk.numbers.stop
-        parts = [
-            Chunk(chunk.family, chunk.seed, first, min(PART, last - first))
-            for first in range(chunk.first, last, PART)
-        ]
-        found = dict(self._runner.run(parts))
-        return [row for part in parts for row in found[part]]
+    def __call__(self, chunk: Chunk) -> Looked:
+        ((_, rows),) = whole(self._runner, [chunk])
+        return rows
 
     def close(self) -> None:
         """Give the GPU back."""
         self._runner.close()
+
+
+def _runner(number: int) -> DeviceRunner:
+    gpus = Driver().count()
+    return DeviceRunner(max(1, cores() // gpus), number % gpus)
+
+
+def _runners(number: int) -> DevicesRunner:
+    """So many GPUs at work at once."""
+    return DevicesRunner([_runner(n) for n in range(number)])
 
 
 def make(worker: int) -> ChunkFunction:
@@ -55,5 +57,6 @@ BACKEND = ViewBackend(
     processes=lambda: Driver().count(),
     versions=lambda: {"CUDA driver": driver_version()},
     again=look,
-    chunk=4096,
+    chunk=2048,
+    runner=_runners,
 )

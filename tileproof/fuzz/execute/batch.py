@@ -6,15 +6,16 @@ Everything here is plain data that travels between processes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from tileproof.emit.assemble import assemble
 from tileproof.errors import AssemblerError
-from tileproof.fuzz.execute.entry import OCEAN_ALIGN, Bytes, Entry, Expected
+from tileproof.fuzz.execute.entry import OCEAN_ALIGN, Bytes, Entry, Expected, Near
 from tileproof.fuzz.execute.expected import told_byte
+from tileproof.fuzz.execute.near import WIDTHS, settle
 
 HEADER = ".version 9.0\n.target {arch}\n.address_size 64\n"
 """The oldest version that has all that a family can spell on a Hopper GPU is not worth telling apart."""
@@ -42,8 +43,8 @@ class Launch:
 class Batch:
     """A module's image, its launches, and the batch's buffers: all tables, and all expected dumps.
 
-    ``open`` are the bytes of the dumps that may hold anything. ``numbers`` tell the entries apart for whoever made
-    the batch.
+    ``open`` are the bytes of the dumps that may hold anything, ``near`` what need not be equal to the bit.
+    ``numbers`` tell the entries apart for whoever made the batch.
     """
 
     image: bytes
@@ -52,13 +53,16 @@ class Batch:
     expected: Bytes
     open: npt.NDArray[np.int64]
     numbers: tuple[int, ...]
+    near: tuple[Near, ...] = ()
 
     def findings(self, dump: Bytes, chosen: Iterable[int]) -> list[str]:
         """For each of the chosen launches what is not as expected, or an empty text.
 
-        What is open is overwritten in ``dump``.
+        What is open or near enough is overwritten in ``dump``.
         """
         dump[self.open] = self.expected[self.open]
+        for near in self.near:
+            settle(dump, self.expected, near)
         if np.array_equal(dump.view("u8"), self.expected.view("u8")):
             return [""] * len(tuple(chosen))
         return [self._finding(self.launches[position], dump) for position in chosen]
@@ -71,8 +75,10 @@ class Batch:
 
 
 def module_text(entries: Sequence[Entry], arch: str) -> str:
-    """One PTX module of all entries."""
-    return HEADER.format(arch=arch) + "\n".join(f"{e.variables}{e.text}" for e in entries) + "\n"
+    """One PTX module of all entries; raw instructions over tables of addresses share a text."""
+    return (
+        HEADER.format(arch=arch) + "\n".join(dict.fromkeys(f"{e.variables}{e.text}" for e in entries)) + "\n"
+    )
 
 
 def batches(entries: Sequence[tuple[int, Entry, Expected]], arch: str) -> tuple[list[Batch], dict[int, str]]:
@@ -119,6 +125,7 @@ def _assemble(
 
 def _batch(image: bytes, group: Sequence[tuple[int, Entry, Expected]]) -> Batch:
     launches, tables, dumps, gaps = [], [], [], []
+    near: list[Near] = []
     table = dump = 0
     for _, entry, wanted in group:
         launches.append(Launch(entry.name, entry.grid, entry.block, dump, entry.dump_bytes, table))
@@ -128,10 +135,11 @@ def _batch(image: bytes, group: Sequence[tuple[int, Entry, Expected]]) -> Batch:
         dumps.append(wanted.dump.reshape(-1))
         if not all(stride == 0 for stride in wanted.told.strides):
             gaps.append(np.flatnonzero(~wanted.told.reshape(-1)) + dump)
+        near += [replace(one, at=one.at + dump // WIDTHS[one.type]) for one in wanted.near]
         table += rows.size
         dump += entry.grid * entry.dump_bytes
     nothing = np.zeros(0, np.int64)
     return Batch(
         image, tuple(launches), np.concatenate(tables), np.concatenate(dumps),
-        np.concatenate(gaps) if gaps else nothing, tuple(n for n, _, _ in group),
+        np.concatenate(gaps) if gaps else nothing, tuple(n for n, _, _ in group), tuple(near),
     )  # fmt: skip

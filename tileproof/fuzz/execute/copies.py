@@ -7,9 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tileproof.fuzz.execute.moves import Mask
 from tileproof.fuzz.execute.tags import POISON
 
 _WORDS = "{$a0, $a1, $a2, $a3}"
+_SAME = "{$a0, $a0, $a0, $a0}"
+
+_OWN = {"$ocean": "$own", "$dump": "$left"}
+"""Registers with a base plus what is other threads'; mostly several parts have one size, and share that."""
 
 UNROLLED = 3
 """Turns of a loop up to which it is written out."""
@@ -23,32 +28,33 @@ class Copies:
     def __init__(self, lines: list[str], threads: int) -> None:
         self.lines, self.threads = lines, threads
         self._labels = 0
+        self._own, self._first = "", 0
+        self._sizes: dict[str, int] = {}
         self._body: list[str] = []
 
     def own(self, base: str, first: int, size: int) -> None:
-        """Point ``$own`` to the thread's ``size`` bytes of those that start ``first`` bytes after ``base``."""
-        self.lines.append(f"mad.wide.u32 $own, $t, {size}, {base};")
-        if first:
-            self.lines.append(f"add.s64 $own, $own, {first};")
+        """From now on the thread's own are its ``size`` bytes of those that start ``first`` bytes after ``base``."""
+        self._own, self._first = _OWN[base], first
+        if self._sizes.get(base) != size:
+            self.lines.append(f"mad.wide.u32 {self._own}, $t, {size}, {base};")
+            self._sizes[base] = size
 
-    # Registers, from and to what `$own` points to.
+    # Registers, from and to the thread's own bytes.
 
     def into_registers(self, registers: Sequence[str], width: int) -> None:
         for first, group, kind in _groups(registers, width):
-            self.lines.append(f"ld.global{kind} {group}, [$own+{first}];")
+            self.lines.append(f"ld.global{kind} {group}, [{self._own}+{self._first + first}];")
 
     def from_registers(self, registers: Sequence[str], width: int) -> None:
         for first, group, kind in _groups(registers, width):
-            self.lines.append(f"st.global{kind} [$own+{first}], {group};")
+            self.lines.append(f"st.global{kind} [{self._own}+{self._first + first}], {group};")
 
-    def poison_registers(self, registers: Sequence[str], width: int) -> None:
-        pattern = int.from_bytes(bytes([POISON]) * min(width, 8), "little")
-        bits = max(16, min(64, width * 8))
-        if width == 16:
-            self.lines.append(f"mov.b64 $q, {pattern:#x};")
-        held = "{$q, $q}" if width == 16 else f"{pattern:#x}"
+    def mask_registers(self, registers: Sequence[str], width: int, mask: Mask) -> None:
+        kind = f"b{max(16, width * 8)}"
         for register in registers:
-            self.lines.append(f"mov.b{128 if width == 16 else bits} {register}, {held};")
+            self.lines.append(f"and.{kind} {register}, {register}, {mask.keep:#x};")
+            if mask.put:
+                self.lines.append(f"or.{kind} {register}, {register}, {mask.put:#x};")
 
     # The shared memory of the CTA.
 
@@ -71,25 +77,29 @@ class Copies:
         ]
         self._loop(size, 16 * self.threads)
 
-    # The local memory of the thread, from and to what `$own` points to.
+    # The local memory of the thread, from and to its own bytes.
 
     def fill_local(self, array: str, size: int, *, tagged: bool) -> None:
-        self._fill("local", ("$own", 0) if tagged else None)
+        self._fill("local", (self._own, self._first) if tagged else None)
         self._local(array, size)
 
     def dump_local(self, array: str, size: int) -> None:
-        self._body = [f"ld.local.v4.b32 {_WORDS}, [$j];", f"st.global.v4.b32 [$q], {_WORDS};"]
+        self._body = [f"ld.local.v4.b32 {_WORDS}, [$j];", f"st.global.v4.b32 [$q+{self._first}], {_WORDS};"]
         self._local(array, size)
 
     def _local(self, array: str, size: int) -> None:
-        self.lines += [f"mov.u32 $j, {array};", *(["mov.b64 $q, $own;"] if self._is_global else [])]
+        self.lines += [f"mov.u32 $j, {array};", *([f"mov.b64 $q, {self._own};"] if self._is_global else [])]
         self._loop(size, 16)
 
     def _fill(self, space: str, source: tuple[str, int] | None) -> None:
         if source is None:
-            self.lines += [f"mov.u32 $a{n}, {_POISON:#x};" for n in range(4)]
-        self._body = [] if source is None else [f"ld.global.v4.b32 {_WORDS}, [$q+{source[1]}];"]
-        self._body.append(f"st.{space}.v4.b32 [$j], {_WORDS};")
+            self.lines.append(f"mov.u32 $a0, {_POISON:#x};")
+            self._body = [f"st.{space}.v4.b32 [$j], {_SAME};"]
+        else:
+            self._body = [
+                f"ld.global.v4.b32 {_WORDS}, [$q+{source[1]}];",
+                f"st.{space}.v4.b32 [$j], {_WORDS};",
+            ]
 
     @property
     def _is_global(self) -> bool:

@@ -38,11 +38,27 @@ class Entry:
 
 
 @dataclass(frozen=True, eq=False)
+class Near:
+    """Floats of a dump that need not be equal to the bit: ``at`` are their numbers, counted in floats of the PTX
+    ``type`` from the start of the dump. Every NaN is as good as another; a number may be off by the greater of the
+    two times ``relative``, plus ``absolute``.
+    """
+
+    at: npt.NDArray[np.int64]
+    type: str
+    relative: float
+    absolute: float
+
+
+@dataclass(frozen=True, eq=False)
 class Expected:
-    """What the dump has to be, shaped ``(grid, dump_bytes)``, where ``told`` is set; elsewhere anything may stand."""
+    """What the dump has to be, shaped ``(grid, dump_bytes)``, where ``told`` is set; elsewhere anything may stand.
+    What is ``near`` enough is right too.
+    """
 
     dump: Bytes
     told: npt.NDArray[np.bool_]
+    near: tuple[Near, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

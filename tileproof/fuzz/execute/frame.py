@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tileproof.fuzz.execute.entry import OCEAN, OCEAN_ALIGN
-from tileproof.fuzz.execute.moves import REGISTERS, Move, Units, executed_family
+from tileproof.fuzz.execute.moves import REGISTERS, Mask, Move, Units, executed_family
 from tileproof.fuzz.execute.points import MOST_CTAS, Points, UnexecutedError
 from tileproof.fuzz.oracle.description import Call, Operand
 
@@ -33,11 +33,6 @@ MOST_DUMPED = 1 << 20
 """Bytes of the dump of one CTA."""
 
 
-def storage_of(operand: Operand) -> str:
-    """The name of a storage, which is that of the tensor unless the tensor is declared in another."""
-    return operand.name if operand.backing is None else f"{operand.name}_storage"
-
-
 @dataclass(frozen=True)
 class Part:
     """The storage of one operand, or of several that share it.
@@ -45,7 +40,8 @@ class Part:
     ``at`` is where the operand's storage starts in what is set aside, ``size`` how much that is, for each
     thread if it is the threads' own. Before the fragment it holds the bytes of the tagged memory from ``ocean``
     on if the view is ``read``, otherwise poison; ``dump`` is where it goes after the fragment if it is
-    ``written``. ``numbers`` are the registers, of ``width`` bytes, in the order in which they are dumped.
+    ``written``. ``numbers`` are the registers, of ``width`` bytes, in the order in which they are dumped;
+    ``mask`` is applied to what is read into each.
     """
 
     operand: Operand
@@ -57,6 +53,7 @@ class Part:
     dump: int = 0
     numbers: tuple[int, ...] = ()
     width: int = 1
+    mask: Mask | None = None
 
     @property
     def space(self) -> str:
@@ -65,7 +62,7 @@ class Part:
     @property
     def storage(self) -> str:
         """The name of the storage."""
-        return storage_of(self.operand)
+        return self.operand.storage
 
     @property
     def per_thread(self) -> bool:
@@ -96,8 +93,7 @@ class Frame:
 
     def part(self, operand: Operand) -> Part:
         """Where the storage of an operand stands."""
-        name = storage_of(operand)
-        return next(p for p in self.parts if p.storage == name)
+        return next(p for p in self.parts if p.storage == operand.storage)
 
     @cached_property
     def table(self) -> Any:
@@ -131,9 +127,10 @@ def _framed(call: Call, registers: Mapping[str, Iterable[int]], ctas: int) -> Fr
     moves = family.moves(call, points)
     parts: list[Part] = []
     ocean = dump = 0
-    for operand in {storage_of(operand): operand for operand in call.operands}.values():
+    masks = family.masks(call)
+    for operand in {operand.storage: operand for operand in call.operands}.values():
         part = _part(operand, moves, registers)
-        parts.append(replace(part, ocean=ocean, dump=dump))
+        parts.append(replace(part, ocean=ocean, dump=dump, mask=masks.get(operand.storage)))
         total = _rounded(part.size * (call.threads if part.per_thread else 1))
         ocean += total if part.read else 0
         dump += total if part.written else 0
@@ -147,9 +144,9 @@ def _rounded(size: int, to: int = OCEAN_ALIGN) -> int:
 
 
 def _part(operand: Operand, moves: tuple[Move, ...], registers: Mapping[str, Iterable[int]]) -> Part:
-    name = storage_of(operand)
-    written = [(m.target, m.where) for m in moves if storage_of(m.target.operand) == name]
-    read = [(u, m.where) for m in moves for u in m.sources if storage_of(u.operand) == name]
+    name = operand.storage
+    written = [(m.target, m.where) for m in moves if m.target.operand.storage == name]
+    read = [(u, m.where) for m in moves for u in m.read if u.operand.storage == name]
     touched = [_touched(units, where) for units, where in (*written, *read)]
     if any(t.size and t.min() < 0 for t in touched):
         raise UnexecutedError("bytes before the start of a storage")

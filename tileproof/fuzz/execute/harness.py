@@ -29,13 +29,15 @@ if TYPE_CHECKING:
 class Fragment:
     """The emitted code of a proven call: its text, the registers that it reads, and the slots that it names.
 
-    ``scalars`` are the registers of typed scalars and their bits, by the names of the scalars.
+    ``scalars`` are the registers of typed scalars and their bits, by the names of the scalars; ``exact`` are the
+    storages whose registers must not be wider than their elements.
     """
 
     text: str
     inputs: dict[Leaf, Register]
     slots: dict[str, dict[int, None]]
     scalars: dict[str, tuple[str, int]]
+    exact: frozenset[str]
 
     @classmethod
     def of(cls, report: Report) -> Fragment:
@@ -49,6 +51,7 @@ class Fragment:
             registers,
             _slots(planned),
             {n: (r.name, r.bits) for n, (r, _) in typed_scalars(planned).items()},
+            frozenset(o.storage.name for o in planned.issues[0] if isinstance(o, Slots) and o.exact),
         )
 
 
@@ -87,7 +90,6 @@ class _Harness:
         self.spaces = {p.space for p in frame.parts}
 
     def text(self) -> str:
-        self._thread()
         for part in self.frame.parts:
             self._prepare(part)
         if "shared" in self.spaces:
@@ -116,6 +118,7 @@ class _Harness:
                 f".visible .entry {self.name}({parameters}) .reqntid {x}, {y}, {z}",
                 "{",
                 *self._declarations(),
+                *self._thread(),
                 *self.lines,
                 "ret;",
                 "}",
@@ -125,7 +128,7 @@ class _Harness:
     def _declarations(self) -> list[str]:
         lines = [
             ".reg .b32 $t, $c, $i, $j, $n, $s, $a<4>;",
-            ".reg .b64 $ocean, $dump, $table, $own, $q;",
+            ".reg .b64 $ocean, $dump, $table, $own, $left, $q;",
             ".reg .pred $p;",
         ]
         lines += [f".reg .b{register.bits} {register.name};" for register in self.fragment.inputs.values()]
@@ -136,30 +139,32 @@ class _Harness:
         for part in self.frame.parts:
             if part.space == REGISTERS:
                 if part.numbers:
-                    kind = register_type(part.width * 8, exact=False)
+                    kind = register_type(part.width * 8, self._exact(part))
                     lines.append(f".reg .{kind} {', '.join(_registers(part))};")
             elif part.space in ("shared", "local"):
                 lines.append(f".{part.space} .align {_alignment(part)} .b8 {self._array(part)}[{part.size}];")
         return lines
 
-    def _thread(self) -> None:
-        """The number of the thread, and the parts of dump and table that are this CTA's."""
+    def _thread(self) -> list[str]:
+        """The number of the thread, and the parts of dump and table that are this CTA's, where they are used."""
         x, y, _ = (*self.call.block, 1, 1)[:3]
-        lines = self.lines
-        lines.append("mov.u32 $t, %tid.x;")
+        used = "\n".join(self.lines)
+        lines = ["mov.u32 $t, %tid.x;"]
         for axis, weight in (("y", x), ("z", x * y)):
             if len(self.call.block) > "xyz".index(axis):
                 lines += [f"mov.u32 $i, %tid.{axis};", f"mad.lo.u32 $t, $i, {weight}, $t;"]
-        lines.append("mov.u32 $c, %ctaid.x;")
         for base in ("ocean", "dump", "table"):
-            lines.append(f"ld.param.u64 ${base}, [{self.name}_{base}];")
-        rows = self.frame.table.shape[1]
-        lines.append(f"mad.wide.u32 $dump, $c, {self.frame.dump_bytes}, $dump;")
-        if rows:
-            lines += [
-                f"mad.wide.u32 $table, $c, {rows * self.call.threads * 8}, $table;",
-                "mad.wide.u32 $table, $t, 8, $table;",
-            ]
+            if f"${base}" in used:
+                lines.append(f"ld.param.u64 ${base}, [{self.name}_{base}];")
+        if self.frame.points.grid > 1:
+            lines.append("mov.u32 $c, %ctaid.x;")
+            lines.append(f"mad.wide.u32 $dump, $c, {self.frame.dump_bytes}, $dump;")
+        if "$table" in used:
+            if self.frame.points.grid > 1:
+                rows = self.frame.table.shape[1]
+                lines.append(f"mad.wide.u32 $table, $c, {rows * self.call.threads * 8}, $table;")
+            lines.append("mad.wide.u32 $table, $t, 8, $table;")
+        return lines
 
     def _row(self, number: int) -> int:
         return number * self.call.threads * 8
@@ -189,6 +194,9 @@ class _Harness:
                 f"add.{kind} {register.name}, {register.name}, {part.at};",
             ]
 
+    def _exact(self, part: Part) -> bool:
+        return part.storage in self.fragment.exact
+
     def _array(self, part: Part) -> str:
         return f"{self.name}_{part.storage}"
 
@@ -198,8 +206,12 @@ class _Harness:
             if part.read:
                 self.copies.own("$ocean", part.ocean, part.size)
                 self.copies.into_registers(_registers(part), part.width)
+                if part.mask is not None:
+                    self.copies.mask_registers(_registers(part), part.width, part.mask)
             else:
-                self.copies.poison_registers(_registers(part), part.width)
+                # Poison, which is what the dump holds so far.
+                self.copies.own("$dump", part.dump, part.size)
+                self.copies.into_registers(_registers(part), part.width)
         elif part.space == "const":
             words = ",".join(map(str, region(part.size).view("u4").tolist()))
             of = f"{self._array(part)}[{part.size // 4}]"

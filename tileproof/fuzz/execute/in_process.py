@@ -1,4 +1,4 @@
-"""Executing entries on a GPU in this process, where the first trap is the last thing it does.
+"""Executing entries on a GPU in this process, whose first trap is the last thing it does here.
 
 For recordings and tests, which expect no trap. A campaign gives each device a process of its own.
 """

@@ -7,6 +7,7 @@ shares; symbols that vary by warp or thread have values of their own there, pick
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -17,7 +18,7 @@ from tileproof.fuzz.oracle.description import Call, Operand, Symbol
 from tileproof.fuzz.oracle.grid import along
 from tileproof.fuzz.oracle.places import place
 from tileproof.fuzz.oracle.terms import names, value
-from tileproof.fuzz.oracle.threads import numbers, participation, warps
+from tileproof.fuzz.oracle.threads import Participation, numbers, participation, warps
 
 MOST_CTAS = 8
 
@@ -48,19 +49,23 @@ class Points:
         self.warps = warps(call.threads)
         units = self.warps * 32 * prod(repeats) * element
         chosen, self.grid = _of_the_grid(call, max(1, min(ctas, MOST_UNITS // units)))
-        self.warp, self.lane = self.axis(self.warps, 1), self.axis(32, 2)
+        thread = _numbers(call.block, self.warps, self.ndim)
+        self.warp, self.lane = thread["warp"], thread["lane"]
         self.symbols = {s.name: self._values(s, n, chosen) for n, s in enumerate(call.symbols)}
-        self.known: dict[str, Any] = {**self.symbols, **numbers(call.block, self.warp, self.lane)}
+        self.known: dict[str, Any] = {**self.symbols, **thread}
         self.thread = self.warp * 32 + self.lane
         self.exists = self.thread < call.threads
         self.outer = (self.grid, self.warps, 32, *[1] * (self.ndim - 3))
         reached = True if call.guard is None else value(call.guard, self.known)
-        self.active = np.broadcast_to(np.asarray(reached & self.exists), self.outer)
-        part = participation(call, self.active.reshape(self.outer[:3]), extents)
-        self.executing = part.executing.reshape(self.outer)
+        active = np.asarray(reached & self.exists)
+        self.active = np.broadcast_to(active, self.outer)
+        # What is the same in all CTAs is looked at in one.
+        one = (active.shape[0], *self.outer[1:])
+        part = _participation(call, np.broadcast_to(active, one).reshape(one[:3]), extents)
+        self.executing = part.executing.reshape(one)
         if call.pred is not None:
             self.executing = self.executing & np.asarray(value(call.pred, self.known), bool)
-        ranks = {"warp": part.warp_rank.reshape(self.outer), "lane": part.lane_rank.reshape(self.outer)}
+        ranks = {"warp": part.warp_rank.reshape(one), "lane": part.lane_rank.reshape(one)}
         if call.guard is None:
             # The ranks are the numbers themselves, which keeps the arrays small.
             ranks = {"warp": self.warp % 4 if call.scope == "warpgroup" else self.warp, "lane": self.lane}
@@ -70,7 +75,7 @@ class Points:
 
     def axis(self, extent: int, axis: int) -> Any:
         """``0 .. extent - 1`` along one axis."""
-        return along(np.arange(extent), axis, self.ndim)
+        return _axis(extent, axis, self.ndim)
 
     def offset(self, operand: Operand, element: Sequence[Any]) -> Any:
         """Where an element of each repeat stands in the operand's storage, in bytes."""
@@ -85,6 +90,32 @@ class Points:
         mixed = (unit + 1) * 64 + self.axis(self.grid, 0) * 8 + position
         hashed = (mixed * FACTOR >> 15) & 0xFFFF
         return np.asarray(symbol.values, np.int64)[hashed % len(symbol.values)]
+
+
+@cache
+def _axis(extent: int, axis: int, ndim: int) -> Any:
+    made = along(np.arange(extent), axis, ndim)
+    made.flags.writeable = False
+    return made
+
+
+@cache
+def _numbers(block: tuple[int, ...], count: int, ndim: int) -> dict[str, Any]:
+    """Every number of every thread of ``count`` warps."""
+    return numbers(block, _axis(count, 1, ndim), _axis(32, 2, ndim))
+
+
+_UNGUARDED: dict[tuple[Any, ...], Participation] = {}
+
+
+def _participation(call: Call, active: Any, extents: tuple[int, ...]) -> Participation:
+    """Without a guard it follows from the scope and the extents of the block and of the group."""
+    if call.guard is not None or call.scope == "thread":
+        return participation(call, active, extents)
+    key = call.scope, call.collective, call.threads, call.group_axes, extents
+    if key not in _UNGUARDED:
+        _UNGUARDED[key] = participation(call, active, extents)
+    return _UNGUARDED[key]
 
 
 def access_points(call: Call, element: int, ctas: int) -> Points:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import time
 from collections import deque
@@ -63,16 +64,20 @@ class SimulateRunner:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A chunk that only has to be executed: its rows, and pickled batches with the places of their rows."""
+    """A chunk that only has to be executed: its rows, and pickled batches with the places of their rows.
+
+    ``refused`` are the places of the refused ones.
+    """
 
     chunk: Chunk
     rows: list[Row]
     batches: list[tuple[bytes, tuple[int, ...]]]
+    refused: frozenset[int] = frozenset()
 
 
-def prepare(chunk: Chunk, arch: str = ARCH) -> Prepared:
+def prepare(chunk: Chunk, arch: str = ARCH, legal: bool = False) -> Prepared:
     """Look at the views of a chunk, and assemble those that are to be executed."""
-    views = list(look_at(chunk, arch))
+    views = list(look_at(chunk, arch, legal=legal))
     rows = [view.row for view in views]
     entries = [
         (place, view.entry, view.expected)
@@ -80,13 +85,24 @@ def prepare(chunk: Chunk, arch: str = ARCH) -> Prepared:
         if view.entry is not None and view.expected is not None
     ]
     start = time.perf_counter()
-    made, refused = batches(entries, arch)
+    # Refused views may trap, so they come in batches of their own.
+    apart = frozenset(place for place, view in enumerate(views) if view.refused)
+    made, refused = batches([e for e in entries if e[0] not in apart], arch)
+    more, also_refused = batches([e for e in entries if e[0] in apart], arch)
+    made, refused = [*made, *more], refused | also_refused
     each = 1e3 * (time.perf_counter() - start) / max(1, len(entries))
     for place, _, _ in entries:
         rows[place] = replace(rows[place], milliseconds={**rows[place].milliseconds, "assemble": each})
     for place, reason in refused.items():
         rows[place] = replace(rows[place], faults=(*rows[place].faults, f"not assembled: {reason}"))
-    return Prepared(chunk, rows, [(pickle.dumps(b, pickle.HIGHEST_PROTOCOL), b.numbers) for b in made])
+    pickled = [(pickle.dumps(b, pickle.HIGHEST_PROTOCOL), b.numbers) for b in made]
+    return Prepared(chunk, rows, pickled, apart)
+
+
+def _seldom_collected() -> None:
+    """Views leave few cycles behind, and looking for them at every turn takes a seventh of the time."""
+    gc.freeze()
+    gc.set_threshold(200_000, 20, 20)
 
 
 class DeviceRunner:
@@ -99,14 +115,15 @@ class DeviceRunner:
         *,
         opened: Callable[[], Device] | None = None,
         arch: str = ARCH,
+        legal: bool = False,
     ) -> None:
-        """``opened`` makes the device, by default CUDA's number ``device``.
+        """``opened`` makes the device, by default CUDA's number ``device``. ``legal`` as for ``look_at``.
 
         Raises :class:`~tileproof.errors.LaunchError` if there is none.
         """
         self._worker = DeviceWorker(opened or partial(CudaDevice, device))
         self._processes = processes
-        self._arch = arch
+        self._arch, self._legal = arch, legal
         self._pool = self._processes_started()
         # The device works while the next chunk is on its way.
         self._thread = ThreadPoolExecutor(1)
@@ -161,10 +178,16 @@ class DeviceRunner:
         self._worker.close()
 
     def _processes_started(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(self._processes, get_context("spawn"))
+        return ProcessPoolExecutor(self._processes, get_context("spawn"), _seldom_collected)
 
     def _submitted(self, chunk: Chunk) -> Future[Prepared]:
-        return self._pool.submit(prepare, chunk, self._arch)
+        """Fails, when it is waited for, if a process is already known to have died."""
+        try:
+            return self._pool.submit(prepare, chunk, self._arch, self._legal)
+        except BrokenProcessPool as error:
+            failed: Future[Prepared] = Future()
+            failed.set_exception(error)
+            return failed
 
     def _executed(self, prepared: Prepared) -> list[Row]:
         rows = list(prepared.rows)
@@ -173,5 +196,6 @@ class DeviceRunner:
             results = self._worker.run(batch, len(places))
             each = 1e3 * (time.perf_counter() - start) / len(places)
             for place, result in zip(places, results, strict=True):
-                rows[place] = View(rows[place]).executed(result, self._worker.name, each)
+                view = View(rows[place], refused=place in prepared.refused)
+                rows[place] = view.executed(result, self._worker.name, each)
         return rows

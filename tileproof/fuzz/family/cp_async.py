@@ -104,7 +104,7 @@ def generate(_family: str, c: Choices) -> Call:
         )
     _amount(draft)
     relate(draft)
-    if c.chance(45):
+    if c.spoil(45):
         for _ in range(c.among(1, 1, 2)):
             _mutate(draft)
     mutate.late(draft)

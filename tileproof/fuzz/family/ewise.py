@@ -42,6 +42,11 @@ class Elementwise(RegisterCall):
     def opcode(self) -> Function:
         return self.function
 
+    @property
+    def form(self) -> str:
+        types = ", ".join(dtype for _, dtype in self.function.parameters)
+        return f"{self.family} {self.function.result} of ({types})"
+
     def element_of(self, _position: int, _element: Sequence[T]) -> list[T]:
         return []
 

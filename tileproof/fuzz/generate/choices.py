@@ -14,16 +14,19 @@ T = TypeVar("T")
 
 
 class Choices:
-    """Draws numbers from ``source(n)``, which answers 0 to ``n - 1``, and remembers them."""
+    """Draws numbers from ``source(n)``, which answers 0 to ``n - 1``, and remembers them.
 
-    def __init__(self, source: Callable[[int], int]) -> None:
-        self._source = source
+    ``legal`` leaves out the changes that are there to break a call; most calls are legal then.
+    """
+
+    def __init__(self, source: Callable[[int], int], *, legal: bool = False) -> None:
+        self._source, self.legal = source, legal
         self.drawn: list[int] = []
 
     @classmethod
-    def seeded(cls, seed: int) -> Choices:
+    def seeded(cls, seed: int, *, legal: bool = False) -> Choices:
         random = Random(seed)  # noqa: S311 - a seed has to give the same views again
-        return cls(lambda n: int(random.random() * n))
+        return cls(lambda n: int(random.random() * n), legal=legal)
 
     @classmethod
     def replayed(cls, sequence: Sequence[int]) -> Choices:
@@ -44,6 +47,10 @@ class Choices:
     def chance(self, percent: int) -> bool:
         """True in ``percent`` of a hundred cases; the plainest answer is no."""
         return self.below(100) >= 100 - percent
+
+    def spoil(self, percent: int) -> bool:
+        """A chance of breaking something; never with legal choices."""
+        return not self.legal and self.chance(percent)
 
     def order(self, n: int) -> list[int]:
         """A permutation of ``0 .. n-1``; the plainest is the identity."""

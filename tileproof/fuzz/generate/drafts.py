@@ -57,6 +57,16 @@ class OperandDraft:
     merged: bool = False
     dtype: str | None = None
 
+    def copied(self) -> OperandDraft:
+        """A draft of its own, whose changes change no other."""
+        return replace(
+            self,
+            dims=[replace(d, factors=list(d.factors)) for d in self.dims],
+            offsets=list(self.offsets),
+            replicas=list(self.replicas),
+            placed=None if self.placed is None else list(self.placed),
+        )
+
     def finished(self) -> Operand:
         """The description; dimensions that stay whole are merged with their neighbours if ``merged``."""
         view_bits = self.view_bits or self.bits

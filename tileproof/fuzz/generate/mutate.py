@@ -132,7 +132,7 @@ def far(draft: CallDraft) -> None:
 
 def late(draft: CallDraft) -> None:
     """What was thought of last is drawn last, so that all other choices of a seed stay as they were."""
-    kind = draft.choices.below(100)
+    kind = 0 if draft.choices.legal else draft.choices.below(100)
     if kind >= 98:
         far(draft)
     elif kind >= 96:

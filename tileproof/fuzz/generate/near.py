@@ -28,7 +28,7 @@ Change = Callable[[CallDraft], None]
 def nearly(draft: CallDraft, changes: Sequence[Change]) -> None:
     """Now and then one of the changes. It is drawn last, so that all other choices of a seed stay as they were."""
     c = draft.choices
-    if c.chance(15):
+    if c.spoil(15):
         c.among(*changes)(draft)
 
 

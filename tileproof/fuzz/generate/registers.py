@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 from tileproof.fuzz.generate import mutate, near
@@ -69,7 +68,7 @@ class RegistersDraft(CallDraft):
         for target in self.tensors[:1]:
             if _kind(target) != (wanted.bits, wanted.dtype, wanted.inner) or not c.chance(30):
                 continue
-            made = deepcopy(target)
+            made = target.copied()
             for dim in made.dims:
                 if _has_room(dim) and c.chance(50):
                     dim.start = c.below(2)
@@ -217,7 +216,7 @@ def _longer_copy(draft: RegistersDraft) -> tuple[Dim, Dim] | None:
     dim = target.dims[step]
     dim.size = int(str(dim.size)) + 1
     dim.factors = [replace(dim.factors[0], extent=dim.size)]
-    source = draft.given[position] = deepcopy(target)
+    source = draft.given[position] = target.copied()
     return dim, source.dims[step]
 
 
@@ -255,7 +254,7 @@ CHANGES: tuple[Change, ...] = (
 def spoil(draft: RegistersDraft, *more: Change) -> None:
     """Sometimes a change or two, of those that all calls on registers have and ``more``."""
     c = draft.choices
-    if c.chance(48):
+    if c.spoil(48):
         for _ in range(c.among(1, 1, 2)):
             draft.look_at(c.among(*draft.tensors))
             c.among(*CHANGES, *more)(draft)

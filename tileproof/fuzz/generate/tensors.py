@@ -4,14 +4,16 @@ change.
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
+from math import prod
 
 from tileproof.fuzz.generate.drafts import CallDraft, Dim, OperandDraft
 from tileproof.fuzz.generate.mutate import CHANGES, late
 from tileproof.fuzz.generate.near import OF_ACCESS, nearly
 from tileproof.fuzz.oracle.description import Backing, Call, Factor, Swizzle
 from tileproof.fuzz.oracle.terms import Term, value
-from tileproof.fuzz.oracle.threads import numbers
+from tileproof.fuzz.oracle.threads import numbers, warps
 
 Slabs = dict[str, list[int]]
 """For each group axis the threads that it names, in order."""
@@ -36,7 +38,7 @@ def between_memory_and_registers(draft: CallDraft, inner: list[tuple[str, int]])
             ("<", draft.symbol(0, 3, uniform="thread"), 2),
         )  # fmt: skip
     relate(draft)
-    if choices.chance(55):
+    if choices.spoil(55):
         for _ in range(choices.among(1, 1, 2)):
             choices.among(*CHANGES)(draft)
     late(draft)
@@ -103,16 +105,20 @@ def guard(draft: CallDraft) -> Term:
 def slabs_of(draft: CallDraft) -> Slabs:
     """What the group has to be for the first unit of threads that somebody reaches."""
     names = draft_group_axes(draft)
+    if not names:
+        return {}
     per_unit = {"warp": 1, "warpgroup": 4}.get(draft.scope, 64)
+    # Without a guard every unit is reached, whatever the symbols are.
+    points = product(*(s.values for s in draft.symbols)) if draft.guard is not None else iter([()])
+    own = [s.name for s in draft.symbols]
+    places = _units(draft.block, per_unit)
     reached: list[tuple[int, int]] = []
-    for point in product(*(s.values for s in draft.symbols)):
-        known = dict(zip((s.name for s in draft.symbols), point, strict=True))
-        for unit in range(0, draft.warps, per_unit):
-            for w, n in product(range(unit, min(unit + per_unit, draft.warps)), range(32)):
-                if w * 32 + n < draft.threads:
-                    every = {**known, **numbers(draft.block, w, n)}
-                    if draft.guard is None or value(draft.guard, every):
-                        reached.append((w - unit if per_unit < 64 else w, n))
+    for point in points:
+        known = dict(zip(own, point, strict=False))
+        for unit in places:
+            reached = [
+                at for at, every in unit if draft.guard is None or value(draft.guard, {**every, **known})
+            ]
             if reached:
                 break
         if reached:
@@ -121,6 +127,22 @@ def slabs_of(draft: CallDraft) -> Slabs:
     for name in names:
         found[name] = sorted({thread[0 if name == "warp" else 1] for thread in reached}) or [0]
     return found
+
+
+@cache
+def _units(block: tuple[int, ...], per_unit: int) -> list[list[tuple[tuple[int, int], dict[str, int]]]]:
+    """The threads of each unit of so many warps: warp in the unit, or in the CTA if there is one unit, and lane; and
+    every number that the thread has.
+    """
+    threads = prod(block)
+    return [
+        [
+            ((w - unit, n), numbers(block, w, n))
+            for w, n in product(range(unit, min(unit + per_unit, warps(threads))), range(32))
+            if w * 32 + n < threads
+        ]
+        for unit in range(0, warps(threads), per_unit)
+    ]
 
 
 def draft_group_axes(draft: CallDraft) -> tuple[str, ...]:

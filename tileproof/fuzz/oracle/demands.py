@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tileproof.fuzz.oracle.description import Call, Operand, operand_names
+from tileproof.fuzz.oracle.description import Call, Operand
 from tileproof.fuzz.oracle.grid import along, symbol_grid
 from tileproof.fuzz.oracle.places import Place, place, starts
 from tileproof.fuzz.oracle.terms import THREAD_NAMES, names, value
@@ -108,10 +108,13 @@ class Judgement:
         guard, registers = self.call.guard, self.call.naming
         parts = guard[1:] if isinstance(guard, tuple) and guard[0] == "all" else (guard,)
         mixed = any(len({n in THREAD_NAMES for n in names(part)}) == 2 for part in parts if part is not None)
-        if not mixed or any(n in THREAD_NAMES for n in operand_names(registers)):
+        if not mixed:
             return False
-        known = symbol_grid(self.call, extra=1)
-        for position, extent in enumerate(self.group_extents):
+        grid = symbol_grid(self.call, extra=1)
+        for position, (name, extent) in enumerate(zip(self.call.group_axes, self.group_extents, strict=True)):
+            # A thread that chooses its own registers is named by its coordinate.
+            own = np.arange(extent)
+            known = grid | numbers(self.call.block, own * (name == "warp"), own * (name == "lane"))
             at: list[Any] = [0] * len(registers.view_shape)
             at[position] = np.arange(extent)
             for named in place(registers, at, known).axes.values():

@@ -226,6 +226,11 @@ class Call:
         raise NotImplementedError
 
     @property
+    def form(self) -> str:
+        """What is checked, as campaigns count it."""
+        return str(self.opcode)
+
+    @property
     def naming(self) -> Operand:
         """The operand whose layout says which thread has which element."""
         return self.operands[0]

@@ -60,6 +60,15 @@ def _blocks(shape: Sequence[Term], factors: Sequence[Factor]) -> list[tuple[list
     return blocks
 
 
+def laid_out(operand: Operand) -> bool:
+    """Whether the layout has as many elements as the shape."""
+    try:
+        _blocks(operand.shape, operand.factors)
+    except IndexError:
+        return False
+    return True
+
+
 def swizzled(operand: Operand, offset: Any) -> Any:
     """The offset in elements after the operand's swizzle: bits from above are XORed into bits below."""
     s = operand.swizzle

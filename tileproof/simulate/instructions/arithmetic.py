@@ -210,7 +210,8 @@ def divide(code: Decoder) -> Execute:
     kind = code.scalar(*_INTEGERS, *((F32, F64) if quotient else ()))
     if kind in (F32, F64):
         rounding = code.need(*DIRECTIONS, *(("approx", "full") if kind == F32 else ()))
-        return floating(code, kind, (kind, kind), _quotient, _direction_of(rounding))
+        exact = _fast_quotient if rounding == "approx" else _quotient
+        return floating(code, kind, (kind, kind), exact, _direction_of(rounding))
     code.finish(operands=3)
 
     def execute(issue: Issue) -> None:
@@ -232,6 +233,12 @@ def _once(operation: str, kind: ScalarType, rounding: str, found: Array, *operan
         return directed(operation, rounding, found, *operands)
     # 53 bits are more than twice 24 plus two, so rounding the float64 result again gives the nearest f32.
     return found if rounding == "rn" else to_odd(operation, found, *operands)
+
+
+def _fast_quotient(kind: ScalarType, rounding: str, a: Array, b: Array) -> Array:
+    """ISA 9.7.3.8: a divisor beyond 2**126 has the reciprocal zero; an infinity divided by it is NaN."""
+    far = (np.abs(b) > 2.0**126) & np.isfinite(b)
+    return np.where(far, a * np.copysign(0.0, b), _quotient(kind, rounding, a, b))
 
 
 def _quotient(kind: ScalarType, rounding: str, a: Array, b: Array) -> Array:

@@ -77,6 +77,8 @@ def _integer_to_integer(code: Decoder, target: ScalarType, source: ScalarType) -
 def _integer_to_float(code: Decoder, target: ScalarType, source: ScalarType) -> Execute:
     rounding = code.need("rn", "rz", "rm", "rp")
     saturates = code.flag("sat")
+    if target == F32:
+        code.flag("ftz")  # no integer becomes subnormal
     code.finish(operands=2)
     if target == F64 and source.bits == 64 and rounding != "rn":
         code.fail(f"{code.opcode}: the simulator rounds to .f64 by .rn only")
@@ -128,7 +130,7 @@ def _float_to_float(code: Decoder, target: ScalarType, source: ScalarType) -> Ex
     ftz = F32 in (source, target) and code.flag("ftz")
     saturates, relu, finite = code.flag("sat"), code.flag("relu"), code.flag("satfinite")
     code.finish(operands=2)
-    if (target, source) == (F32, BF16) and not saturates:
+    if (target, source) == (F32, BF16) and not saturates and not ftz:
         return lambda issue: issue.write(0, B32, issue.read(1, U16).astype(np.uint32) << 16)
 
     def execute(issue: Issue) -> None:
