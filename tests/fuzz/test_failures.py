@@ -18,6 +18,7 @@ from tileproof.errors import FuzzError
 from tileproof.fuzz.agreement import compare
 from tileproof.fuzz.backend.brute_force import look
 from tileproof.fuzz.build import checked
+from tileproof.fuzz.example import Example
 from tileproof.fuzz.failures import (
     Failure,
     database_at,
@@ -35,7 +36,7 @@ from tileproof.fuzz.generate.choices import Choices
 from tileproof.fuzz.oracle.description import Call
 from tileproof.fuzz.rows import Chunk, Row, choices_of
 from tileproof.fuzz.store import Identity, Store
-from tileproof.fuzz.strategies import described
+from tileproof.fuzz.strategies import calls
 from tileproof.spec.files import check_file
 
 ROOT = Path(__file__).parents[2]
@@ -155,16 +156,16 @@ def test_known_failures_are_the_first_examples_of_a_test() -> None:
     database = InMemoryExampleDatabase()
     kept = [failure("ld", n) for n in (1, 2)]
     save(kept, database)
-    seen: list[Call] = []
+    seen: list[Example] = []
 
     @known_failures("ld", database)
     @settings(phases=[Phase.explicit], suppress_health_check=list(HealthCheck))
-    @given(described("ld"))
-    def test(call: Call) -> None:
+    @given(calls("ld"))
+    def test(call: Example) -> None:
         seen.append(call)
 
     test()
-    assert set(seen) == {f.call for f in kept}
+    assert {example.description for example in seen} == {f.call for f in kept}
 
 
 def test_a_known_failure_fails_its_test() -> None:
@@ -173,9 +174,9 @@ def test_a_known_failure_fails_its_test() -> None:
 
     @known_failures("ld", database)
     @settings(phases=[Phase.explicit])
-    @given(described("ld"))
-    def test(call: Call) -> None:
-        assert compare(call).verdict == "no such verdict"
+    @given(calls("ld"))
+    def test(call: Example) -> None:
+        assert compare(call.description).verdict == "no such verdict"
 
     with pytest.raises(AssertionError):
         test()

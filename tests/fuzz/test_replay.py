@@ -122,7 +122,7 @@ def test_a_contract_without_an_obligation_is_caught(
         return (o for o in own.states(call) if not o.id.endswith(f".{demand}"))
 
     monkeypatch.setitem(families._FAMILIES, family, replace(own, states=states))
-    for first in range(96):
+    for first in range(200):
         found = replayed(family, by_hand, first, 1)
         if found.rows:
             break

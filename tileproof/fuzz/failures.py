@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tileproof.errors import FuzzError
 from tileproof.fuzz.agreement import written
 from tileproof.fuzz.build import checked
+from tileproof.fuzz.example import Example
 from tileproof.fuzz.families import generate
 from tileproof.fuzz.generate.choices import Choices, smallest
 from tileproof.fuzz.oracle.description import Call
@@ -207,7 +208,8 @@ def saved(family: str, database: ExampleDatabase) -> list[Call]:
 
 
 def known_failures(family: str, database: ExampleDatabase | str) -> Callable[[Test], Test]:
-    """Decorates a Hypothesis test of one call: it begins with the calls that campaigns have failed on.
+    """Decorates a Hypothesis test of one of :func:`~tileproof.fuzz.strategies.calls`: it begins with the calls that
+    campaigns have failed on.
 
     Stands for one ``@hypothesis.example`` for each call that ``database`` (a folder, ``redis://...`` or Hypothesis's
     own object) has. Raises :class:`FuzzError` for a database that cannot be opened.
@@ -219,7 +221,7 @@ def known_failures(family: str, database: ExampleDatabase | str) -> Callable[[Te
 
     def decorated(test: Test) -> Test:
         for call in examples:
-            test = example(call)(test)
+            test = example(Example(call))(test)
         return test
 
     return decorated
