@@ -14,7 +14,7 @@ from tileproof.fuzz.execute.batch import batches
 from tileproof.fuzz.execute.entry import Expected, Near
 from tileproof.fuzz.execute.expected import difference
 from tileproof.fuzz.execute.masks import SPECIAL, kind_of, mask
-from tileproof.fuzz.execute.near import WIDTHS, numbers
+from tileproof.fuzz.execute.near import WIDTHS, numbers, settle
 from tileproof.fuzz.execute.points import UnexecutedError
 from tileproof.fuzz.execute.tags import POISON, words
 from tileproof.fuzz.execute.values import computation, result
@@ -301,3 +301,19 @@ def test_every_kind_is_met() -> None:
 def test_integers_take_no_masks() -> None:
     assert mask("u32", "small") is None
     assert mask("e4m3x2", "nan") is None
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "absolute", "good"),
+    [
+        (0x0000, 0x0400, 2.0**-14, True), (0x0400, 0x0000, 2.0**-14, True), (0x8000, 0x8400, 2.0**-14, True),
+        (0x8000, 0x0400, 2.0**-14, False), (0x0000, 0x0401, 2.0**-14, False), (0x0401, 0x0400, 2.0**-14, False),
+        (0x0000, 0x03FF, 2.0**-14, False), (0x0000, 0x0400, 0.0, False), (0x7E00, 0x7FFF, 0.0, True),
+    ],
+)  # fmt: skip
+def test_exact_results_differ_by_being_flushed_only(
+    found: int, wanted: int, absolute: float, good: bool
+) -> None:
+    dump, right = (np.array([held], np.uint16).view(np.uint8) for held in (found, wanted))
+    settle(dump, right, Near(np.zeros(1, np.int64), "f16", 0.0, absolute))
+    assert np.array_equal(dump, right) is good

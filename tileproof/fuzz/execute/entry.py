@@ -41,7 +41,8 @@ class Entry:
 class Near:
     """Floats of a dump that need not be equal to the bit: ``at`` are their numbers, counted in floats of the PTX
     ``type`` from the start of the dump. Every NaN is as good as another; a number may be off by the greater of the
-    two times ``relative``, plus ``absolute``.
+    two times ``relative``, plus ``absolute``. Where ``relative`` is zero it is exact, but may be a zero or
+    ``absolute``, the least normal number, either for the other.
     """
 
     at: npt.NDArray[np.int64]

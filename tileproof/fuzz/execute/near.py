@@ -30,9 +30,14 @@ def settle(dump: Bytes, wanted: Bytes, near: Near) -> None:
     """Overwrite in a flat dump what is near enough with what is wanted."""
     found, right = (numbers(one, near.at, near.type) for one in (dump, wanted))
     with np.errstate(invalid="ignore", over="ignore"):
-        slack = near.relative * np.maximum(np.abs(found), np.abs(right)) + near.absolute
+        least, most = np.minimum(np.abs(found), np.abs(right)), np.maximum(np.abs(found), np.abs(right))
         finite = np.isfinite(found) & np.isfinite(right)
-        good = (np.isnan(found) & np.isnan(right)) | (finite & (np.abs(found - right) <= slack))
+        if near.relative:
+            close = np.abs(found - right) <= near.relative * most + near.absolute
+        else:
+            # An exact result is zero or the least normal number, if it was flushed before or after rounding.
+            close = (least == 0) & (most == near.absolute) & (np.signbit(found) == np.signbit(right))
+        good = (np.isnan(found) & np.isnan(right)) | (finite & close)
     at = near.at[good]
     kind = f"u{WIDTHS[near.type]}"
     dump.view(kind)[at] = wanted.view(kind)[at]
